@@ -1,0 +1,39 @@
+# Every target sets up .venv on first use; the second time that takes no time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-fast lint format bench clean
+
+help:  ## show this help
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "aswd needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+setup: $(INSTALLED)  ## create .venv and install everything into it
+
+test: $(INSTALLED)  ## run the whole test suite
+	$(BIN)/python -m pytest -n 2
+
+test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds each
+	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+lint: $(INSTALLED)  ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED)  ## mend style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## time the distances against plain torch and POT
+	$(BIN)/aswd bench
+
+clean:  ## remove .venv and caches (outputs/ stays)
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,9 @@
+"""Sliced Wasserstein distances, and the experiments of "Augmented Sliced Wasserstein Distances" (Chen, Yang and Li, ICLR 2022)."""
+
+from importlib.metadata import version
+
+from aswd import _torchvision
+
+_torchvision.install()
+
+__version__ = version("aswd")
