@@ -1,0 +1,46 @@
+"""Sliced Wasserstein distances: one formula, three choices (projection, directions, what is maximised).
+
+>>> import torch
+>>> from aswd.distances import build
+>>> distance = build("aswd", num_projections=50, seed=0)
+>>> distance(torch.randn(100, 2), torch.randn(80, 2) + 3).shape
+torch.Size([])
+"""
+
+from aswd.distances import family  # noqa: F401  registers the names
+from aswd.distances.augmented import Augmented, NonInjective, Planar, Radial
+from aswd.distances.directions import Directions, PushForward, Single, Uniform
+from aswd.distances.exact import Wasserstein
+from aswd.distances.maximiser import Maximiser
+from aswd.distances.one_dimensional import wasserstein_1d
+from aswd.distances.penalties import CosinePenalty, NormPenalty
+from aswd.distances.projections import Circular, Linear, Neural, Polynomial, Projection
+from aswd.distances.registry import READINGS, available, build, options, register
+from aswd.distances.sliced import SlicedDistance
+
+__all__ = [
+    "READINGS",
+    "Augmented",
+    "Circular",
+    "CosinePenalty",
+    "Directions",
+    "Linear",
+    "Maximiser",
+    "Neural",
+    "NonInjective",
+    "NormPenalty",
+    "Planar",
+    "Polynomial",
+    "Projection",
+    "PushForward",
+    "Radial",
+    "Single",
+    "SlicedDistance",
+    "Uniform",
+    "Wasserstein",
+    "available",
+    "build",
+    "options",
+    "register",
+    "wasserstein_1d",
+]

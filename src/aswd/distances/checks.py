@@ -1,0 +1,121 @@
+"""What a distance refuses, each in one sentence that names the argument, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor
+
+
+def check_at_least(name: str, value: float, bound: float, *, whole: bool = False, strictly: bool = False) -> None:
+    """``value`` must be a finite number (a whole one) not below, or above, ``bound``."""
+    kind = "a whole number" if whole else "a number"
+    right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not right_type or not math.isfinite(value) or value < bound or (strictly and value == bound):
+        raise ValueError(f"{name} must be {kind} {'above' if strictly else 'of at least'} {bound}; got {value!r}")
+
+
+def check_order(order: float) -> None:
+    """k >= 1, any real."""
+    check_at_least("order", order, 1)
+
+
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """``value`` must be one of ``choices``."""
+    choices = list(choices)
+    if value not in choices or (isinstance(value, bool) and not any(value is c for c in choices)):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name: the nearest known ones, or all of them where none is near."""
+    known = sorted(known)
+    close = get_close_matches(str(name), known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(close)}?" if close else f"known are: {', '.join(known) or 'none'}"
+
+
+def check_samples(x: Tensor, y: Tensor, look_inside: bool) -> None:
+    """``[..., N, d]`` against ``[..., M, d]``: floating point, finite, not empty, one dimension and device."""
+    for name, samples in (("x", x), ("y", y)):
+        _check_float(name, samples)
+        if samples.ndim < 2:
+            raise ValueError(f"{name} must have the shape [..., samples, dimension]; got {list(samples.shape)}")
+        if samples.numel() == 0:
+            raise ValueError(f"{name} must hold at least one sample in at least one dimension; got the shape {list(samples.shape)}")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"x and y must have the same dimension; got x of dimension {x.shape[-1]} and y of dimension {y.shape[-1]}")
+    _check_same_device("x", x, "y", y)
+    if look_inside:
+        check_finite("x", x)
+        check_finite("y", y)
+
+
+def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None) -> None:
+    """The arguments of ``wasserstein_1d``: ``[..., N]`` against ``[..., M]``."""
+    for name, rows in (("x", x), ("y", y)):
+        _check_float(name, rows)
+        if rows.ndim < 1 or rows.shape[-1] == 0:
+            raise ValueError(f"{name} must hold at least one sample on its last axis; got the shape {list(rows.shape)}")
+    if x.shape[:-1] != y.shape[:-1]:
+        raise ValueError(f"x and y must have the same leading dimensions; got {list(x.shape[:-1])} and {list(y.shape[:-1])}")
+    _check_same_device("x", x, "y", y)
+    for name, rows in (("x", x), ("y", y)):
+        if rows.device.type == "cpu":
+            check_finite(name, rows)
+    check_weights("x_weights", x_weights, x.shape, x.device.type == "cpu")
+    check_weights("y_weights", y_weights, y.shape, y.device.type == "cpu")
+
+
+def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], look_inside: bool) -> None:
+    """Weights that broadcast to ``shape``, are not negative and do not all vanish in any row."""
+    if weights is None:
+        return
+    if not isinstance(weights, Tensor):
+        raise ValueError(f"{name} must be a tensor; got {type(weights).__name__}")
+    try:
+        fits = torch.broadcast_shapes(weights.shape, shape) == torch.Size(shape) and weights.shape[-1] == shape[-1]
+    except (RuntimeError, IndexError):
+        fits = False
+    if not fits:
+        raise ValueError(f"{name} must have one weight a sample, a shape that broadcasts to {list(shape)}; got {list(weights.shape)}")
+    if look_inside:
+        bad = ~torch.isfinite(weights) | (weights < 0)
+        if bad.any():
+            raise ValueError(f"{name} must be finite and not negative; got {weights[bad][0].item()} among its values")
+        if (weights.sum(-1) <= 0).any():
+            raise ValueError(f"{name} must not sum to zero; got weights that are all 0")
+
+
+def check_directions(directions: Tensor, lead: tuple[int, ...], dim: int, look_inside: bool) -> None:
+    """Directions ``[L, dim]`` or ``[..., L, dim]`` for samples with leading dimensions ``lead``."""
+    _check_float("directions", directions)
+    wanted = f"[L, {dim}]" + (f" or {[*lead, 'L', dim]}" if lead else "")
+    ok = directions.ndim >= 2 and directions.shape[-1] == dim and directions.shape[-2] >= 1
+    if not ok or directions.shape[:-2] not in ((), tuple(lead)):
+        raise ValueError(f"directions must have the shape {wanted} with L >= 1; got {list(directions.shape)}")
+    if look_inside:
+        check_finite("directions", directions)
+
+
+def check_finite(name: str, values: Tensor) -> None:
+    """No NaN and no infinity. A finite sum shows that at once and is ten times faster to have than a look at each value."""
+    values = values.detach()
+    if not math.isfinite(values.sum()):
+        bad = values[~torch.isfinite(values)]
+        if len(bad):
+            raise ValueError(f"{name} must be finite; got {bad[0].item()}, and {len(bad)} of {values.numel()} values are not finite")
+
+
+def _check_float(name: str, samples: Tensor) -> None:
+    if not isinstance(samples, Tensor):
+        raise ValueError(f"{name} must be a tensor; got {type(samples).__name__}")
+    if not samples.is_floating_point():
+        raise ValueError(f"{name} must be of a floating point type; got {samples.dtype}")
+
+
+def _check_same_device(name: str, one: Tensor, other_name: str, other: Tensor) -> None:
+    if one.device != other.device:
+        raise ValueError(f"{name} and {other_name} must be on the same device; got {one.device} and {other.device}")

@@ -1,0 +1,79 @@
+"""Directions theta: drawn, pushed forward by what was learned, or a single one that is searched for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn import functional
+
+from aswd.distances.checks import check_at_least
+from aswd.distances.projections import Parameters, apply_layer, linear_layer
+from aswd.distances.streams import Streams
+
+
+class Directions:
+    """A law of theta: a random ``base``, drawn anew at every evaluation, and parameters of its own."""
+
+    parameter_names: tuple[str, ...] = ()
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        """Parameters, one set a replica, for directions of dimension ``dim``."""
+        return {}
+
+    def base(self, dim: int, streams: Streams) -> Tensor | None:
+        """The random part, ``[R, L, dim]``."""
+        return None
+
+    def theta(self, base: Tensor | None, parameters: Parameters) -> Tensor:
+        """Directions ``[R, L, dim]`` from the random part and the parameters."""
+        return base
+
+    def constrain(self, parameters: dict[str, Tensor]) -> None:
+        """Bring parameters back to where they belong, in place, after a step."""
+
+
+@dataclass
+class Uniform(Directions):
+    """L directions, uniform on the unit sphere.
+
+    Args:
+        num_projections: L >= 1.
+    """
+
+    num_projections: int = 1000
+
+    def __post_init__(self) -> None:
+        check_at_least("num_projections", self.num_projections, 1, whole=True)
+
+    def base(self, dim: int, streams: Streams) -> Tensor:
+        return streams.sphere(self.num_projections, dim)
+
+
+@dataclass
+class PushForward(Uniform):
+    """f(theta) / norm(f(theta)) for uniform theta, f one linear layer (DSWD)."""
+
+    parameter_names = ("f_weight", "f_bias")
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        return linear_layer(streams, dim, dim, "f_")
+
+    def theta(self, base: Tensor, parameters: Parameters) -> Tensor:
+        return functional.normalize(apply_layer(base, parameters, "f_"), dim=-1)
+
+
+@dataclass
+class Single(Directions):
+    """One direction, itself the parameter (Max-SWD and its relatives)."""
+
+    parameter_names = ("theta",)
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        return {"theta": streams.sphere(1, dim)}
+
+    def theta(self, base: None, parameters: Parameters) -> Tensor:
+        return parameters["theta"]
+
+    def constrain(self, parameters: dict[str, Tensor]) -> None:
+        functional.normalize(parameters["theta"], dim=-1, out=parameters["theta"])

@@ -1,0 +1,150 @@
+"""The one inner loop of the family: Adam steps up an objective, and what they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+
+from aswd.distances.checks import check_at_least, check_choice
+
+
+@dataclass
+class Maximiser:
+    """Adam steps on detached samples before a distance is evaluated.
+
+    Args:
+        steps: M >= 0 at every call; 0 keeps what was drawn or learned as it is.
+        lr: Adam's learning rate.
+        betas: Adam's decay rates.
+        warm_start: go on from where the last call ended, optimiser included; without it every call starts from a new draw.
+    """
+
+    steps: int = 10
+    lr: float = 0.005
+    betas: tuple[float, float] = (0.999, 0.999)
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        check_at_least("steps", self.steps, 0, whole=True)
+        check_at_least("lr", self.lr, 0, strictly=True)
+        check_choice("warm_start", self.warm_start, [True, False])
+        betas = tuple(self.betas) if isinstance(self.betas, list | tuple) else self.betas
+        if not (isinstance(betas, tuple) and len(betas) == 2 and all(isinstance(b, int | float) and 0 <= b < 1 for b in betas)):
+            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas!r}")
+        self.betas = betas
+
+    def ascend(
+        self,
+        objective: Callable[[dict[str, Tensor]], Tensor],
+        parameters: dict[str, Tensor],
+        moments: Moments,
+        constrain: Callable[[dict[str, Tensor]], None],
+    ) -> None:
+        """``steps`` steps up ``objective`` (one value a replica), in place of ``parameters`` and of Adam's ``moments``.
+
+        All replicas take their steps together: the sum of their objectives has as gradient the gradient of each.
+        """
+        names = list(parameters)
+        for _ in range(self.steps):
+            with torch.enable_grad():
+                leaves = {name: parameters[name].detach().requires_grad_() for name in names}
+                grads = torch.autograd.grad(objective(leaves).sum(), list(leaves.values()), materialize_grads=True)
+            with torch.no_grad():
+                moments.count += 1
+                adam(
+                    [parameters[name] for name in names],
+                    list(grads),
+                    [moments.first[name] for name in names],
+                    [moments.second[name] for name in names],
+                    [],
+                    [torch.tensor(float(moments.count - 1)) for _ in names],
+                    foreach=parameters[names[0]].device.type != "cpu",
+                    amsgrad=False,
+                    beta1=self.betas[0],
+                    beta2=self.betas[1],
+                    lr=self.lr,
+                    weight_decay=0.0,
+                    eps=1e-8,
+                    maximize=True,
+                )
+                constrain(parameters)
+
+
+class Moments:
+    """Adam's state for a set of parameters: first and second moments and the number of steps taken."""
+
+    def __init__(self, first: dict[str, Tensor], second: dict[str, Tensor], count: int = 0) -> None:
+        self.first, self.second, self.count = first, second, count
+
+    @classmethod
+    def zeros_like(cls, parameters: dict[str, Tensor]) -> Moments:
+        """The state before the first step."""
+        return cls(*({name: torch.zeros_like(p) for name, p in parameters.items()} for _ in range(2)))
+
+
+class Learned(nn.Module):
+    """What a distance keeps from call to call: parameters and the moments of their optimiser, one set a replica.
+
+    They are buffers, so that they travel with ``state_dict`` and ``to(device)`` and yet no optimiser is ever handed them. They come
+    into being at the first call, when dimension and replicas are known, or when a state is loaded.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problem: tuple[int, int] | None = None  # replicas and dimension
+        self.count = 0
+
+    def keep(self, problem: tuple[int, int], parameters: dict[str, Tensor], maximised: list[str]) -> None:
+        """Hold ``parameters`` from now on, those ``maximised`` with moments."""
+        self.problem, self.count = problem, 0
+        for name, value in parameters.items():
+            self.register_buffer(name, value)
+        for name in maximised:
+            self.register_buffer(f"{name}__first", torch.zeros_like(parameters[name]))
+            self.register_buffer(f"{name}__second", torch.zeros_like(parameters[name]))
+
+    def update(self, parameters: dict[str, Tensor], count: int) -> None:
+        """Take over what ``count`` steps of the optimiser have made of the parameters."""
+        self._buffers.update(parameters)
+        self.count = count
+
+    def forget(self) -> None:
+        """Hold nothing, as before the first call."""
+        self._buffers.clear()
+        self.problem, self.count = None, 0
+
+    def parameters_for(self, problem: tuple[int, int], like: Tensor) -> dict[str, Tensor]:
+        """The parameters, on the device and in the type of ``like``; ``problem`` must be the one they were learned for."""
+        if problem != self.problem:
+            (had, had_dim), (replicas, dim) = self.problem, problem
+            raise ValueError(
+                f"x must have {had} replicas of dimension {had_dim}, for which this distance holds learned parameters; "
+                f"got {replicas} of dimension {dim}: reset() it or build another one"
+            )
+        if any(value.device != like.device or value.dtype != like.dtype for value in self._buffers.values()):
+            self.to(device=like.device, dtype=like.dtype)
+        return {name: value for name, value in self._buffers.items() if "__" not in name}
+
+    def moments(self, maximised: list[str]) -> Moments:
+        """Adam's state of the parameters named."""
+        first, second = ({n: self._buffers[f"{n}__{which}"] for n in maximised} for which in ("first", "second"))
+        return Moments(first, second, self.count)
+
+    def get_extra_state(self) -> dict:
+        return {"problem": self.problem, "count": self.count}
+
+    def set_extra_state(self, state: dict) -> None:
+        self.problem = None if state["problem"] is None else tuple(state["problem"])
+        self.count = state["count"]
+
+    def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
+        arriving = {k.removeprefix(prefix): v for k, v in state_dict.items() if k.startswith(prefix)}
+        arriving.pop("_extra_state", None)
+        self._buffers.clear()
+        for name, value in arriving.items():
+            self.register_buffer(name, torch.empty_like(value))
+        super()._load_from_state_dict(state_dict, prefix, *args)

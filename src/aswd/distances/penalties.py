@@ -1,0 +1,124 @@
+"""What the objective of an inner loop is held back by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from aswd.distances.checks import check_at_least, check_choice
+from aswd.distances.one_dimensional import safe_root
+from aswd.distances.projections import Parameters, Projection
+
+PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
+
+
+class Slices(NamedTuple):
+    """All that an evaluation of the objective is made of; a penalty takes what it needs."""
+
+    projection: Projection
+    parameters: Parameters
+    y: Tensor
+    x_features: Tensor
+    y_features: Tensor
+    theta: Tensor
+    x_weights: Tensor | None
+    y_weights: Tensor | None
+    order: float
+
+
+class Penalty:
+    """Base of the penalties: lambda, and how many samples the distance counts as in the objective that it is taken from.
+
+    The objective is ``(S mean_l W_k^k)^(1/k) - penalty``; against the mean-normalised distance, lambda acts like lambda / S^(1/k).
+    """
+
+    def check(self) -> None:
+        """Refuse options that make no sense."""
+        check_at_least("penalty", self.penalty, 0)
+        if self.objective not in ("mean", "sum"):
+            if isinstance(self.objective, str):
+                raise ValueError(f"objective must be 'mean', 'sum' or a number above 0; got {self.objective!r}")
+            check_at_least("objective", self.objective, 0, strictly=True)
+
+    def samples(self, n: int, m: int) -> float:
+        """S: one for ``"mean"``, the number of samples a side (their mean, where the sides differ) for ``"sum"``."""
+        return {"mean": 1.0, "sum": (n + m) / 2}.get(self.objective, self.objective)
+
+
+@dataclass
+class NormPenalty(Penalty):
+    r"""lambda times the size of g(x) and g(y), which keeps the ASWD's hypersurface finite.
+
+    Args:
+        penalty: lambda >= 0.
+        penalty_form: ``"moment"``: E^(1/k) norm(g)^k, the paper's equation; ``"mean_norm"``: E norm(g), the released code;
+            ``"algorithm1"``: the sum over n of (norm(g_n)^k / N)^(1/k), the paper's pseudo-code.
+        penalty_relative: divide lambda by the mean of abs(y), as the released flow does.
+        objective: samples that the distance counts as: ``"mean"`` (one), ``"sum"`` (N), or a number.
+    """
+
+    penalty: float = 0.1
+    penalty_form: str = "mean_norm"
+    penalty_relative: bool = False
+    objective: str | float = 512
+
+    def __post_init__(self) -> None:
+        self.check()
+        check_choice("penalty_form", self.penalty_form, PENALTY_FORMS)
+        check_choice("penalty_relative", self.penalty_relative, [True, False])
+
+    def __call__(self, s: Slices) -> Tensor:
+        """The penalty of every replica, ``[R]``."""
+        if self.penalty == 0:
+            return s.theta.new_zeros(())
+        size = self._size(s, s.x_features, s.x_weights) + self._size(s, s.y_features, s.y_weights)
+        return self.penalty * size / (s.y.abs().mean((1, 2)) if self.penalty_relative else 1)
+
+    def _size(self, s: Slices, features: Tensor, weights: Tensor | None) -> Tensor:
+        norm = s.projection.output_norm(features, s.parameters)
+        share = 1 / norm.shape[1] if weights is None else weights / weights.sum(1, keepdim=True)
+        if self.penalty_form == "mean_norm":
+            return (share * norm).sum(1)
+        power = share * norm.pow(s.order)
+        return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
+
+
+@dataclass
+class CosinePenalty(Penalty):
+    """lambda times the mean of abs cos(f(theta), f(theta')) over all pairs, which keeps the DSWD's directions apart.
+
+    Args:
+        penalty: lambda >= 0.
+        objective: samples that the distance counts as: ``"mean"`` (one), ``"sum"`` (N), or a number.
+    """
+
+    penalty: float = 10.0
+    objective: str | float = "sum"
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def __call__(self, s: Slices) -> Tensor:
+        """The penalty of every replica, ``[R]``."""
+        return self.penalty * _MeanAbsoluteCosine.apply(s.theta) if self.penalty else s.theta.new_zeros(())
+
+
+class _MeanAbsoluteCosine(torch.autograd.Function):
+    """``mean_ij abs <theta_i, theta_j>`` for unit vectors ``[R, L, d]``, with its gradient ``2/L^2 sum_j sign(.) theta_j``."""
+
+    @staticmethod
+    def forward(ctx, theta: Tensor) -> Tensor:
+        cosine = theta @ theta.mT
+        pairs = cosine.shape[1] ** 2
+        if ctx.needs_input_grad[0]:
+            sign = cosine.sign()
+            ctx.save_for_backward((sign @ theta).mul_(2 / pairs))
+        return cosine.abs_().sum((1, 2)).div_(pairs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor) -> Tensor:
+        return grad[:, None, None] * ctx.saved_tensors[0]

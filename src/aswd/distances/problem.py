@@ -1,0 +1,111 @@
+"""The samples of one call, checked and brought into the one shape that the solvers work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+
+import torch
+from torch import Tensor
+
+from aswd.distances.checks import check_samples, check_weights
+
+NARROW = 32  # dimensions up to which the layout of the samples decides how fast a product with them is
+
+
+def eager(method: Callable) -> Callable:
+    """Leave a method out of a ``torch.compile``d graph.
+
+    ``torch.compiler.disable`` as a plain decorator would import the compiler, which takes longer than importing torch.
+    """
+
+    @wraps(method)
+    def call(*args, **kwargs):
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(method)(*args, **kwargs)
+        return method(*args, **kwargs)
+
+    return call
+
+
+@dataclass
+class Problem:
+    """R replicas of N against M samples in dimension d, in float32 or float64."""
+
+    x: Tensor  # [R, N, d]
+    y: Tensor  # [R, M, d]
+    x_weights: Tensor | None  # [R, N]
+    y_weights: Tensor | None  # [R, M]
+    lead: tuple[int, ...]  # the caller's leading dimensions, of R elements in all
+    dtype: torch.dtype  # the caller's
+    look_inside: bool  # whether values may be looked at
+
+    @classmethod
+    def of(
+        cls,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None,
+        y_weights: Tensor | None,
+        reduction: str,
+        validate: bool,
+        copy: bool = False,
+    ) -> Problem:
+        """Check the samples of a call and flatten their leading dimensions; ``copy`` takes them out of inference mode."""
+        look_inside = isinstance(x, Tensor) and (x.device.type == "cpu" or (validate and x.device.type != "meta"))
+        check_samples(x, y, look_inside)
+        try:
+            lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        except RuntimeError:
+            raise ValueError(
+                f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
+            ) from None
+        for name, weights, samples in (("x_weights", x_weights, x), ("y_weights", y_weights, y)):
+            check_weights(name, weights, (*lead, samples.shape[-2]), look_inside)
+            if weights is not None and reduction == "sum":
+                raise ValueError(f"{name} must be left out with reduction='sum', which counts every sample as one; use reduction='mean'")
+        if reduction == "sum" and x.shape[-2] != y.shape[-2]:
+            raise ValueError(
+                f"x and y must have as many samples with reduction='sum'; got {x.shape[-2]} and {y.shape[-2]}: use reduction='mean'"
+            )
+        dtype = torch.promote_types(x.dtype, y.dtype)
+        compute = torch.promote_types(dtype, torch.float32)
+
+        def flat(tensor: Tensor | None, kept: int) -> Tensor | None:
+            if tensor is None:
+                return None
+            tensor = tensor.to(x.device, compute).expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
+            if kept == 2 and tensor.shape[-1] <= NARROW:  # samples on the fastest axis, where the vector units want them
+                tensor = tensor.mT.contiguous().mT
+            return tensor.clone() if copy else tensor
+
+        return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), tuple(lead), dtype, look_inside)
+
+    @property
+    def replicas(self) -> int:
+        """R."""
+        return self.x.shape[0]
+
+    @property
+    def n(self) -> int:
+        """N."""
+        return self.x.shape[1]
+
+    @property
+    def m(self) -> int:
+        """M."""
+        return self.y.shape[1]
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.x.shape[2]
+
+    def detach(self) -> Problem:
+        """The same problem without a gradient to the samples."""
+        return replace(self, x=self.x.detach(), y=self.y.detach())
+
+    def result(self, value: Tensor) -> Tensor:
+        """``[R]`` in the caller's shape and type."""
+        return value.reshape(self.lead).to(self.dtype)

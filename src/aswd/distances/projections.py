@@ -1,0 +1,274 @@
+r"""Projections p(x, theta): what carries samples to the line.
+
+A projection is cut in two: ``features(x)``, which does not depend on the direction, and ``slice(features, theta)``, which does.
+Most of the family is linear in theta and differs in its features only:
+
+===============  ===============================================  ==================================
+projection       features                                         slice
+===============  ===============================================  ==================================
+linear           x                                                <x, theta>
+polynomial       all monomials of degree m                        <features, theta>
+circular         x                                                norm(x - r theta)
+neural           last hidden layer of an MLP, and a one           <features, theta>, theta = last layer
+augmented        g(x), see :mod:`aswd.distances.augmented`        <g(x), theta>
+===============  ===============================================  ==================================
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from aswd.distances.checks import check_at_least
+from aswd.distances.problem import NARROW
+from aswd.distances.streams import Streams
+
+Parameters = Mapping[str, Tensor]
+
+
+class Projection:
+    """Base of all projections; a subclass overrides what differs from the linear one's features and any slice.
+
+    The only thing that a new projection must give is :meth:`values`; its gradient then comes from autograd.
+    """
+
+    def direction_dim(self, dim: int) -> int:
+        """Dimension of theta for samples of dimension ``dim``."""
+        return dim
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        """The projection's own parameters, one set a replica, drawn from the replicas' streams."""
+        return {}
+
+    def own_directions(self, parameters: Parameters) -> Tensor | None:
+        """Directions that are part of the projection itself, ``[R, L, D]``, or ``None`` where they are drawn."""
+        return None
+
+    def features(self, x: Tensor, parameters: Parameters) -> Tensor:
+        """``[R, N, d]`` to ``[R, N, D]``."""
+        return x
+
+    def values(self, features: Tensor, directions: Tensor) -> Tensor:
+        """p(x, theta) as ``[R, L, N]`` from features ``[R, N, D]`` and directions ``[R, L, D]``."""
+        raise TypeError(f"{type(self).__name__} must define values(features, directions)")
+
+    def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
+        """Norm of what the projection's network puts out for every sample, ``[R, N]``: what the ASWD's penalty holds down."""
+        return norm(features)
+
+    def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Any:
+        """Write the values to ``out``, and return whatever :meth:`pull_back` needs to know of them."""
+        with torch.enable_grad():
+            inputs = features.detach().requires_grad_(), directions.detach().requires_grad_()
+            values = self.values(*inputs)
+        out.copy_(values.detach())
+        return values, inputs
+
+    def pull_back(
+        self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Gradients with respect to (features, directions) from the gradient ``slope`` of the values."""
+        values, inputs = residual
+        wanted = [tensor for tensor, needed in zip(inputs, need, strict=True) if needed]
+        grads = iter(torch.autograd.grad(values, wanted, slope, materialize_grads=True))
+        return next(grads) if need[0] else None, next(grads) if need[1] else None
+
+
+@dataclass
+class Linear(Projection):
+    r"""<x, theta>: the Radon transform's projection (SWD, Max-SWD, DSWD)."""
+
+    def values(self, features: Tensor, directions: Tensor) -> Tensor:
+        return directions @ features.mT
+
+    def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> None:
+        torch.bmm(directions, features.mT, out=out)
+
+    def pull_back(self, slope, residual, features, directions, need):
+        return weigh_rows(slope, directions) if need[0] else None, weigh_columns(slope, features) if need[1] else None
+
+
+def weigh_rows(slope: Tensor, directions: Tensor) -> Tensor:
+    """``slope^T directions``, ``[R, N, D]``; a narrow D must not be the inner axis of the product, where it is six times slower."""
+    return (directions.mT @ slope).mT if directions.shape[-1] <= NARROW else slope.mT @ directions
+
+
+def weigh_columns(slope: Tensor, features: Tensor) -> Tensor:
+    """``slope features``, ``[R, L, D]``, likewise."""
+    return (features.mT.contiguous() @ slope.mT).mT if features.shape[-1] <= NARROW else slope @ features
+
+
+@dataclass
+class Polynomial(Linear):
+    r"""Sum over all monomials of exact degree m of theta_a x^a; theta has C(d + m - 1, m) components.
+
+    Args:
+        degree: m >= 1, odd for a metric.
+    """
+
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        check_at_least("degree", self.degree, 1, whole=True)
+
+    def direction_dim(self, dim: int) -> int:
+        return math.comb(dim + self.degree - 1, self.degree)
+
+    def features(self, x: Tensor, parameters: Parameters) -> Tensor:
+        count = self.direction_dim(x.shape[-1])
+        _check_fits(count * x.shape[0] * x.shape[1] * x.element_size() * 2, count, self.degree, x)
+        index = _monomials(x.shape[-1], self.degree, x.device)
+        product = x[..., index[0]]
+        for factor in index[1:]:
+            product = product * x[..., factor]
+        return product
+
+
+@lru_cache(maxsize=8)
+def _monomials(dim: int, degree: int, device: torch.device) -> Tensor:
+    """``[degree, count]``: the variables whose product each monomial is."""
+    return torch.tensor(list(combinations_with_replacement(range(dim), degree)), device=device).mT
+
+
+def _check_fits(needed: int, count: int, degree: int, x: Tensor) -> None:
+    if x.device.type == "cuda":
+        free = torch.cuda.mem_get_info(x.device)[0]
+    elif x.device.type == "cpu":
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    else:
+        return
+    if needed > free:
+        raise ValueError(
+            f"degree={degree} in dimension {x.shape[-1]} has {count:,} monomials, which would take {needed / 2**30:,.1f} GiB "
+            f"for {x.shape[-2]} samples where {free / 2**30:,.1f} GiB are free: use a lower degree, dimension or number of samples"
+        )
+
+
+@dataclass
+class Circular(Projection):
+    r"""norm(x - r theta), the circular defining function.
+
+    Only differences of values count, so for d above 16 the constant r norm(theta) is left out:
+    with :math:`u = |x|^2 - 2 r \langle x, \theta \rangle`, :math:`p = u / (\sqrt{u + r^2 |\theta|^2} + r |\theta|)`, which costs
+    a matrix product instead of an N x d x L tensor and keeps float32 precision at r = 1000. In few dimensions samples do lie on
+    the circle itself, where that radicand cancels: there the differences are taken one coordinate at a time.
+
+    Args:
+        radius: r > 0.
+    """
+
+    radius: float = 1.0
+    _direct_up_to = 16
+
+    def __post_init__(self) -> None:
+        check_at_least("radius", self.radius, 0, strictly=True)
+
+    def values(self, features: Tensor, directions: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(features[:, None] - self.radius * directions[:, :, None], dim=-1)
+
+    def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Tensor:
+        r = self.radius
+        if features.shape[-1] <= self._direct_up_to:
+            out.zero_()
+            for x, theta in self._coordinates(features, directions):
+                out += (x - r * theta).square_()
+            return out.sqrt_().clone()
+        r_theta = r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+        torch.baddbmm(features.square().sum(-1)[:, None], directions, features.mT, alpha=-2 * r, out=out)
+        norms = (out + r_theta**2).clamp_min_(0).sqrt_()
+        out /= norms + r_theta
+        return norms
+
+    def pull_back(self, slope, residual, features, directions, need):
+        r, norms = self.radius, residual
+        pull = torch.where(norms > 0, slope / norms, 0)
+        if features.shape[-1] > self._direct_up_to:
+            x_grad = pull.sum(1)[..., None] * features - r * weigh_rows(pull, directions) if need[0] else None
+            d_grad = r * (r * pull.sum(2)[..., None] * directions - weigh_columns(pull, features)) if need[1] else None
+            return x_grad, d_grad
+        x_parts, d_parts = [], []
+        for x, theta in self._coordinates(features, directions):
+            part = (x - r * theta).mul_(pull)
+            x_parts.append(part.sum(1) if need[0] else None)
+            d_parts.append(part.sum(2).mul_(-r) if need[1] else None)
+        return torch.stack(x_parts, -1) if need[0] else None, torch.stack(d_parts, -1) if need[1] else None
+
+    @staticmethod
+    def _coordinates(features: Tensor, directions: Tensor):
+        """Pairs of ``[R, 1, N]`` and ``[R, L, 1]``, one a coordinate."""
+        return zip(features[:, None].unbind(-1), directions[:, :, None].unbind(-1), strict=True)
+
+
+@dataclass
+class Neural(Linear):
+    """The l-th output of an MLP with LeakyReLU (GSW-NN): it has no directions but its own last layer.
+
+    Args:
+        num_projections: L, the number of outputs.
+        depth: hidden layers, >= 1.
+        width: units of a hidden layer.
+    """
+
+    num_projections: int = 1000
+    depth: int = 1
+    width: int = 32
+
+    def __post_init__(self) -> None:
+        for name in ("num_projections", "depth", "width"):
+            check_at_least(name, getattr(self, name), 1, whole=True)
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        parameters, fan_in = {}, dim
+        for layer in range(self.depth):
+            parameters |= linear_layer(streams, fan_in, self.width, f"hidden{layer}_")
+            fan_in = self.width
+        return parameters | linear_layer(streams, fan_in, self.num_projections, "last_")
+
+    def own_directions(self, parameters: Parameters) -> Tensor:
+        return torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)
+
+    def features(self, x: Tensor, parameters: Parameters) -> Tensor:
+        for layer in range(self.depth):
+            x = functional.leaky_relu(apply_layer(x, parameters, f"hidden{layer}_"))
+        return join(x, torch.ones_like(x[..., :1]))  # the one carries the last layer's bias
+
+    def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
+        last = self.own_directions(parameters)
+        return _root(((features @ (last.mT @ last)) * features).sum(-1))
+
+
+def norm(features: Tensor) -> Tensor:
+    """Norm of every sample, ``[R, N]``, with gradient zero at zero; torch's own is slow with samples on the fastest axis."""
+    return _root(features.square().sum(-1))
+
+
+def _root(squares: Tensor) -> Tensor:
+    return squares.clamp_min(torch.finfo(squares.dtype).tiny).sqrt()
+
+
+def linear_layer(streams: Streams, fan_in: int, fan_out: int, prefix: str) -> dict[str, Tensor]:
+    """Weight and bias of a linear layer for every replica, with torch's default initialisation: uniform in +-1/sqrt(fan_in)."""
+    bound = 1 / math.sqrt(fan_in)
+    return {
+        f"{prefix}weight": streams.uniform(bound, fan_out, fan_in),
+        f"{prefix}bias": streams.uniform(bound, fan_out),
+    }
+
+
+def apply_layer(x: Tensor, parameters: Parameters, prefix: str) -> Tensor:
+    """``x W^T + b``, each replica with its own W and b."""
+    return torch.baddbmm(parameters[f"{prefix}bias"][..., None], parameters[f"{prefix}weight"], x.mT).mT
+
+
+def join(*features: Tensor) -> Tensor:
+    """Features side by side. Like :func:`apply_layer` it keeps the samples on the fastest axis, where the vector units want them."""
+    return torch.cat([part.mT for part in features], -2).mT

@@ -1,0 +1,222 @@
+"""The sliced distance: projection x directions x what is maximised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from aswd.distances.checks import check_choice, check_directions, check_order
+from aswd.distances.directions import Directions, Single
+from aswd.distances.maximiser import Learned, Maximiser, Moments
+from aswd.distances.one_dimensional import safe_root
+from aswd.distances.penalties import Penalty, Slices
+from aswd.distances.problem import Problem, eager
+from aswd.distances.projections import Parameters, Projection
+from aswd.distances.slicing import mean_slice_cost, slice_costs
+from aswd.distances.streams import Streams
+
+
+class SlicedDistance(nn.Module):
+    r"""One formula for the family,
+
+    .. math:: D(x, y) = \Bigl( \tfrac1L \sum_l W_k^k \bigl( \{p(x_n, \theta_l)\}_n, \{p(y_n, \theta_l)\}_n \bigr) \Bigr)^{1/k},
+
+    after ``maximiser`` has moved the parameters of the projection or of the directions up its objective, D minus a penalty.
+
+    Leading dimensions of the samples are replicas: independent problems, each with random numbers and learned parameters of its own. In
+    evaluation mode (``eval()``) what is kept from call to call is not moved; a search that begins anew at every call is made in
+    either mode.
+
+    Args:
+        projection: p.
+        directions: the law of theta; ``None`` for a projection that has its own.
+        maximised: ``"projection"``, ``"directions"`` or ``None``.
+        maximiser: the inner loop; needed with ``maximised``.
+        penalty: what the inner loop's objective is held back by.
+        order: k >= 1.
+        reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs as many samples on both sides and no weights.
+        root: take the 1/k root.
+        aggregation: ``"mean"`` over the slices as above, or ``"algorithm1"``: the sum over l of (W_k^k / L)^(1/k), the paper's pseudo-code.
+        seed: of the random streams: s gives replica i the seed s + i, a sequence gives each its own, ``None`` takes one from torch.
+        validate: look for values that are not finite also where that costs a synchronisation (on a CPU it is always done).
+    """
+
+    def __init__(
+        self,
+        projection: Projection,
+        directions: Directions | None,
+        maximised: str | None = None,
+        maximiser: Maximiser | None = None,
+        penalty: Penalty | None = None,
+        *,
+        order: float = 2.0,
+        reduction: str = "mean",
+        root: bool = True,
+        aggregation: str = "mean",
+        seed: int | Sequence[int] | None = None,
+        validate: bool = False,
+    ) -> None:
+        super().__init__()
+        check_order(order)
+        check_choice("reduction", reduction, ["mean", "sum"])
+        check_choice("root", root, [True, False])
+        check_choice("aggregation", aggregation, ["mean", "algorithm1"])
+        check_choice("maximised", maximised, ["projection", "directions", None])
+        self.projection, self.directions = projection, directions
+        self.maximised, self.maximiser, self.penalty = maximised, maximiser, penalty
+        self.order, self.reduction, self.root, self.aggregation = float(order), reduction, root, aggregation
+        self.validate = validate
+        self.learned = Learned()
+        self.streams = Streams(seed)
+
+    @eager
+    def forward(
+        self,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None = None,
+        y_weights: Tensor | None = None,
+        directions: Tensor | None = None,
+    ) -> Tensor:
+        """The distance between ``x [..., N, d]`` and ``y [..., M, d]``, of shape ``[...]``.
+
+        Args:
+            x, y: samples; leading dimensions are replicas and broadcast.
+            x_weights, y_weights: ``[..., N]`` and ``[..., M]``, normalised to one; uniform when left out.
+            directions: ``[L, D]`` or ``[..., L, D]``, used as they are instead of drawn ones, in the inner loop too; DSWD pushes them
+                forward; the Max- distances take the largest over them instead of searching.
+        """
+        return self._solve(x, y, x_weights, y_weights, directions, maximise=True)
+
+    @eager
+    def objective(
+        self,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None = None,
+        y_weights: Tensor | None = None,
+        directions: Tensor | None = None,
+    ) -> Tensor:
+        """What the inner loop maximises, at what was learned so far: the distance as it counts there, minus the penalty."""
+        return self._solve(x, y, x_weights, y_weights, directions, maximise=False)
+
+    def reset(self, seed: int | Sequence[int] | None = None) -> None:
+        """Forget what was learned and start the random streams again from ``seed``."""
+        self.learned.forget()
+        self.streams = Streams(seed)
+
+    def get_extra_state(self) -> dict:
+        return self.streams.state()
+
+    def set_extra_state(self, state: dict) -> None:
+        self.streams.restore(state)
+
+    def _solve(self, x, y, x_weights, y_weights, directions, maximise: bool) -> Tensor:
+        # An inner loop needs gradients, also where the caller measures in inference mode.
+        inference = torch.is_inference_mode_enabled() and self.maximised is not None
+        with torch.inference_mode(False) if inference else nullcontext():
+            problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
+            with torch.autocast(problem.x.device.type, enabled=False) if x.device.type != "meta" else nullcontext():
+                given = self._given(directions, problem)
+                parameters = self._start(problem)
+                if not maximise:
+                    base = self._base(problem) if given is None else given
+                    return problem.result(self._objective(problem, parameters, self._features(problem, parameters), base))
+                searched = given is None or not isinstance(self.directions, Single)
+                if self.maximiser is not None and searched and (self.training or not self.maximiser.warm_start):
+                    self._maximise(problem, parameters, given)
+                features = self._features(problem, parameters)
+                if not searched:
+                    theta = self._largest(problem, features, given)
+                else:
+                    theta = self._theta(self._base(problem) if given is None else given, parameters)
+                samples = problem.n if self.reduction == "sum" else 1
+                return problem.result(self._value(problem, features, theta, samples, self.root))
+
+    def _given(self, directions: Tensor | None, problem: Problem) -> Tensor | None:
+        if directions is None:
+            return None
+        if self.directions is None:
+            raise ValueError("directions must be left out: this distance has none, its projections are the outputs of a network")
+        dim = self.projection.direction_dim(problem.dim)
+        check_directions(directions, problem.lead, dim, problem.look_inside)
+        directions = directions.to(problem.x)
+        return directions.expand(*problem.lead, *directions.shape[-2:]).reshape(problem.replicas, -1, dim)
+
+    def _start(self, problem: Problem) -> dict[str, Tensor]:
+        """Parameters of projection and directions: those kept from the last call, or new ones."""
+        key = problem.replicas, problem.dim
+        self.streams.prepare(problem.replicas, problem.x.device, problem.x.dtype)
+        kept = self.maximiser is None or self.maximiser.warm_start
+        if kept and self.learned.problem is not None:
+            return self.learned.parameters_for(key, problem.x)
+        parameters = self.projection.initialise(problem.dim, self.streams)
+        if self.directions is not None:
+            parameters |= self.directions.initialise(self.projection.direction_dim(problem.dim), self.streams)
+        if kept and parameters:
+            self.learned.keep(key, parameters, self._maximised_names(parameters) if self.maximiser else [])
+        return parameters
+
+    def _maximised_names(self, parameters: Parameters) -> list[str]:
+        theirs = set(self.directions.parameter_names) if self.directions is not None else set()
+        return [name for name in parameters if (name in theirs) == (self.maximised == "directions")]
+
+    def _maximise(self, problem: Problem, parameters: dict[str, Tensor], given: Tensor | None) -> None:
+        """The inner loop, on detached samples, in place of ``parameters``."""
+        detached = problem.detach()
+        # Copies: an earlier call's graph may still hold the present values for its backward pass.
+        moved = {name: parameters[name].clone() for name in self._maximised_names(parameters)}
+        warm = self.maximiser.warm_start
+        moments = self.learned.moments(list(moved)) if warm else Moments.zeros_like(moved)
+        fixed = self._features(detached, parameters) if self.maximised == "directions" else None
+
+        def objective(leaves: dict[str, Tensor]) -> Tensor:
+            current = {**parameters, **leaves}
+            features = self._features(detached, current) if fixed is None else fixed
+            return self._objective(detached, current, features, self._base(detached) if given is None else given)
+
+        constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
+        self.maximiser.ascend(objective, moved, moments, constrain)
+        parameters.update(moved)
+        if warm:
+            self.learned.update(moved, moments.count)
+
+    def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
+        theta = self._theta(base, parameters)
+        samples = 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
+        value = self._value(problem, features, theta, samples, root=True)
+        if self.penalty is None:
+            return value
+        weights = problem.x_weights, problem.y_weights
+        return value - self.penalty(Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order))
+
+    def _features(self, problem: Problem, parameters: Parameters) -> tuple[Tensor, Tensor]:
+        return self.projection.features(problem.x, parameters), self.projection.features(problem.y, parameters)
+
+    def _base(self, problem: Problem) -> Tensor | None:
+        return None if self.directions is None else self.directions.base(self.projection.direction_dim(problem.dim), self.streams)
+
+    def _theta(self, base: Tensor | None, parameters: Parameters) -> Tensor:
+        own = self.projection.own_directions(parameters)
+        return self.directions.theta(base, parameters) if own is None else own
+
+    def _largest(self, problem: Problem, features: tuple[Tensor, Tensor], given: Tensor) -> Tensor:
+        """Of the directions ``given``, the one with the largest cost in every replica, ``[R, 1, D]``."""
+        costs = slice_costs(self.projection, *features, given, problem.x_weights, problem.y_weights, self.order)
+        return given.take_along_dim(costs.argmax(1)[:, None, None], 1)
+
+    def _value(self, problem: Problem, features: tuple[Tensor, Tensor], theta: Tensor, samples: float, root: bool) -> Tensor:
+        """The distance of every replica, counted as of ``samples`` samples."""
+        k, count, inside = self.order, theta.shape[1], self.aggregation == "algorithm1"
+        cost = mean_slice_cost(self.projection, *features, theta, problem.x_weights, problem.y_weights, k, root_each=inside)
+        if inside:
+            total = cost * (count * (samples / count) ** (1 / k))
+            return total if root else total**k
+        return safe_root(cost * samples, k) if root else cost * samples
+
+    def extra_repr(self) -> str:
+        parts = [repr(part) for part in (self.projection, self.directions, self.maximiser, self.penalty) if part is not None]
+        return ", ".join([*parts, f"order={self.order:g}, reduction={self.reduction!r}, root={self.root}"])

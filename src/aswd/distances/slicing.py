@@ -1,0 +1,162 @@
+r"""The one evaluation of the family: the mean transport cost over the slices of two sets of features.
+
+Every sliced distance ends here. Given the features of both sides and the directions, a projection turns them into values on the line,
+:func:`~aswd.distances.one_dimensional.solve_rows` gives the cost of every slice together with its gradient, and
+the projection pulls that gradient back to features and directions. All of it happens in the forward pass, a chunk of slices at a
+time, so that neither the values nor their gradients are ever held for all slices at once; backward only scales.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from aswd.distances.one_dimensional import Plan, quantile_plan, safe_root, solve_rows
+
+# Values on the line held at a time for each side, but no fewer than those of 64 slices: thinner products are slow.
+_CHUNK = {"cpu": 1 << 20}
+_CHUNK_ELSEWHERE = 1 << 26
+
+
+class Slicer(Protocol):
+    """What turns features and directions into values on the line, and takes gradients back: see ``Projection``."""
+
+    def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Any:
+        """Values to ``out``; what pulling back needs is returned."""
+
+    def pull_back(
+        self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Gradients of features and directions."""
+
+
+def mean_slice_cost(
+    slicer: Slicer,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    x_weights: Tensor | None,
+    y_weights: Tensor | None,
+    order: float,
+    root_each: bool = False,
+) -> Tensor:
+    r"""``mean_l W_k^k`` (or, with ``root_each``, ``mean_l W_k``) of every replica.
+
+    Args:
+        slicer: the projection.
+        x, y: features ``[R, N, D]`` and ``[R, M, D]``.
+        directions: ``[R, L, D']``.
+        x_weights, y_weights: ``[R, N]`` and ``[R, M]`` or ``None``.
+        order: k.
+        root_each: take the 1/k root of every slice before the mean, as the paper's Algorithm 1 does.
+
+    Returns:
+        ``[R]``, differentiable once with respect to ``x``, ``y`` and ``directions``.
+    """
+    return _MeanSliceCost.apply(x, y, directions, x_weights, y_weights, slicer, order, root_each)
+
+
+def slice_costs(
+    slicer: Slicer, x: Tensor, y: Tensor, directions: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float
+) -> Tensor:
+    """``W_k^k`` of every slice, ``[R, L]``, without gradients."""
+    with torch.no_grad():
+        plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
+        costs = x.new_empty(directions.shape[:2])
+        for rows, cols in _chunks(x, y, directions):
+            theta = directions[rows, cols]
+            u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
+            slicer.slice(x[rows], theta, u)
+            slicer.slice(y[rows], theta, v)
+            costs[rows, cols] = _solve(u, v, plan, rows, order, False, False)
+    return costs
+
+
+class _MeanSliceCost(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, directions, x_weights, y_weights, slicer, order, root_each):
+        need_x, need_y, need_directions = ctx.needs_input_grad[:3]
+        need_u, need_v = need_x or need_directions, need_y or need_directions
+        count = directions.shape[1]
+        plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
+        total = x.new_zeros(len(x))
+        x_grad, y_grad, d_grad = (
+            torch.empty_like(tensor) if need else None for tensor, need in zip((x, y, directions), ctx.needs_input_grad, strict=False)
+        )
+        for rows, cols in _chunks(x, y, directions):
+            theta = directions[rows, cols]
+            u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
+            u_residual, v_residual = slicer.slice(x[rows], theta, u), slicer.slice(y[rows], theta, v)
+            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes
+            if root_each:
+                root = safe_root(cost, order)
+                slope_of_root = torch.where(cost > 0, root / torch.where(cost > 0, cost, 1) / order, 0)[..., None]
+                cost = root
+                for slope, needed in ((u, need_u), (v, need_v)):
+                    if needed:
+                        slope *= slope_of_root
+            total[rows] += cost.sum(1)
+            d_parts = []
+            for slope, residual, side, side_grad in ((u, u_residual, x, x_grad), (v, v_residual, y, y_grad)):
+                if side_grad is None and not need_directions:
+                    continue
+                need = (side_grad is not None, need_directions)
+                side_part, d_part = slicer.pull_back(slope, residual, side[rows], theta, need)
+                d_parts.append(d_part)
+                if side_grad is not None and cols.start == 0:
+                    side_grad[rows] = side_part
+                elif side_grad is not None:
+                    side_grad[rows] += side_part
+            if need_directions:
+                torch.add(*d_parts, out=d_grad[rows, cols])
+        scale = plan.slope_scale(x.shape[1], order) / count
+        ctx.save_for_backward(*(None if g is None else g.mul_(scale) for g in (x_grad, y_grad, d_grad)))
+        return total.div_(count)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        return *(None if g is None else grad[:, None, None] * g for g in ctx.saved_tensors), None, None, None, None, None
+
+
+def _solve(u, v, plan, rows, order, need_u, need_v) -> Tensor:
+    """:func:`solve_rows` on ``[r, l, N]``: the weights of a replica serve all of its slices."""
+    r, count, n = u.shape
+    if plan.u_weights is not None:
+        weights = (w[rows].repeat_interleave(count, 0) for w in (plan.u_weights, plan.v_weights))
+        plan = Plan(None, *weights)
+    return solve_rows(u.view(-1, n), v.view(-1, v.shape[2]), plan, order, need_u, need_v).view(r, count)
+
+
+class _Scratch(threading.local):
+    """Room for the values of a chunk, kept by each thread: memory fresh from the system costs more than what is done in it."""
+
+    def __init__(self) -> None:
+        self.sides: list[Tensor] = [torch.empty(_CHUNK["cpu"]) for _ in range(2)]
+
+
+_scratch = _Scratch()
+
+
+def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
+    """Room for ``[r, l, N]`` values, not initialised; on a CPU it is good until the next call for the same ``side``."""
+    shape = (*directions.shape[:2], features.shape[1])
+    room = _scratch.sides[side]
+    if features.device.type == "cpu" and features.dtype == room.dtype and math.prod(shape) <= len(room):
+        return room[: math.prod(shape)].view(shape)
+    return features.new_empty(shape)
+
+
+def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Slices of replicas and of directions whose values fit the chunk."""
+    replicas, count = directions.shape[:2]
+    budget = max(64, _CHUNK.get(x.device.type, _CHUNK_ELSEWHERE) // max(x.shape[1], y.shape[1]))
+    row_step, col_step = max(1, budget // count), max(1, min(count, budget))
+    for row in range(0, replicas, row_step):
+        for col in range(0, count, col_step):
+            yield slice(row, row + row_step), slice(col, col + col_step)
