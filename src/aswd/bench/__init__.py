@@ -1,0 +1,1 @@
+"""Benchmarks: what the numbers of the README are measured with."""

@@ -1,0 +1,177 @@
+"""The benchmark of the distances: ratios to the plain version and to POT, inside one process at one thread."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from aswd.bench import yardsticks
+from aswd.bench.measure import interleaved_medians, peak_memory
+from aswd.distances import build
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table, and what it is expected to reach."""
+
+    distance: str
+    n: int
+    dim: int
+    num_projections: int
+    replicas: int = 1
+    plain_bar: float | None = None
+    pot_bar: float | None = None
+    with_pot: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the table calls it."""
+        many = f"{self.replicas} replicas of " if self.replicas > 1 else ""
+        return f"{many}{self.distance} N={self.n} d={self.dim} L={self.num_projections}"
+
+    def alternatives(self) -> dict[str, Callable[[], object]]:
+        """Forward and backward to x: ours, the plain version, and POT where it has the distance."""
+        torch.manual_seed(0)
+        x = torch.randn(self.replicas, self.n, self.dim, requires_grad=True)
+        y = torch.randn(self.replicas, self.n, self.dim) + 1
+        found = {"ours": ours(self, x, y), "plain": plain(self, x, y)}
+        if self.with_pot:
+            found["pot"] = pot(self, x, y)
+        return {name: lambda run=run: _to_x(run, x) for name, run in found.items()}
+
+
+RADIUS, STEPS = 1000.0, 10
+CASES = [
+    Case("swd", 500, 2, 1000, plain_bar=6, pot_bar=15, with_pot=True),
+    Case("swd", 500, 2, 10, with_pot=True),
+    Case("swd", 512, 784, 1000, plain_bar=1.9, with_pot=True),
+    Case("swd", 512, 8192, 1000, with_pot=True),
+    Case("swd", 8192, 64, 1000, plain_bar=6, pot_bar=30, with_pot=True),
+    Case("swd", 65536, 64, 10, plain_bar=3.5, with_pot=True),
+    Case("swd", 500, 2, 100, replicas=50, with_pot=True),
+    Case("aswd", 500, 2, 1000, plain_bar=5),
+    Case("aswd", 500, 2, 100, replicas=50, plain_bar=6),
+    Case("aswd", 500, 2, 10, replicas=50, plain_bar=9),
+    Case("gswd_circular", 512, 784, 1000, plain_bar=200),
+]
+
+
+def _to_x(run: Callable[[], Tensor], x: Tensor) -> None:
+    x.grad = None
+    run().sum().backward()
+
+
+def ours(case: Case, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
+    """The distance of this package."""
+    options = {"aswd": {"steps": STEPS}, "gswd_circular": {"radius": RADIUS}}.get(case.distance, {})
+    distance = build(case.distance, num_projections=case.num_projections, seed=0, **options)
+    return lambda: distance(x, y)
+
+
+def plain(case: Case, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
+    """The plain version."""
+    if case.distance == "aswd":
+        distance = yardsticks.PlainASWD(case.replicas, case.dim, case.num_projections, STEPS)
+        return lambda: distance(x, y)
+    if case.distance == "gswd_circular":
+        return lambda: yardsticks.circular(x, y, case.num_projections, RADIUS)
+    return lambda: yardsticks.swd(x, y, case.num_projections)
+
+
+def pot(case: Case, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
+    """POT's sliced distance, a replica at a time."""
+    import ot
+
+    def run() -> Tensor:
+        thetas = functional.normalize(torch.randn(case.replicas, case.num_projections, case.dim), dim=-1)
+        pairs = zip(x, y, thetas, strict=True)
+        return torch.stack([ot.sliced_wasserstein_distance(xs, ys, projections=theta.T) for xs, ys, theta in pairs])
+
+    return run
+
+
+def circular_call(which: str, small: bool) -> None:
+    """One call of the circular distance, for the measurement of its memory in a process of its own."""
+    torch.set_num_threads(1)
+    case = Case("gswd_circular", 8 if small else 512, 8 if small else 784, 8 if small else 1000)
+    x = torch.randn(1, case.n, case.dim, requires_grad=True)
+    _to_x({"ours": ours, "plain": plain}[which](case, x, torch.randn(1, case.n, case.dim)), x)
+
+
+def growth(rounds: int, on_round: Callable[[], None]) -> dict[int, float]:
+    """Seconds of SWD (d = 64, L = 100) for N = 2^13 .. 2^16."""
+    sizes = [2**power for power in range(13, 17)]
+    cases = {str(n): Case("swd", n, 64, 100).alternatives()["ours"] for n in sizes}
+    medians = interleaved_medians(cases, rounds, on_round=on_round)
+    return {n: medians[str(n)][0] for n in sizes}
+
+
+def run(output: Path, rounds: int = 7, only: str | None = None) -> bool:
+    """Run the benchmark, print its table and write it as JSON. Whether all bars were met."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _run(output, rounds, [case for case in CASES if only is None or only in case.title], whole=only is None)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> bool:
+    rows, met = [], True
+    with tqdm(total=(len(cases) + whole) * rounds, unit="round", leave=False) as bar:
+        for case in cases:
+            bar.set_description(case.title)
+            medians = interleaved_medians(case.alternatives(), rounds, on_round=bar.update)
+            rows.append({**asdict(case), "title": case.title} | {name: {"seconds": m, "rounds": n} for name, (m, n) in medians.items()})
+        if whole:
+            bar.set_description("growth with N")
+            times = growth(rounds, bar.update)
+            bar.set_description("memory of the circular distance")
+            memory = {which: peak_memory(circular_call, which) for which in ("ours", "plain")}
+    lines = [("case", "plain", "POT", "ours", "to plain", "to POT", "")]
+    for row in rows:
+        line, good = _line(row)
+        lines.append(line)
+        met &= good
+    print(_table(lines))
+    report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "threads": 1}
+    if whole:
+        share = memory["ours"] / memory["plain"]
+        met &= share <= 0.01
+        print(f"\nMemory of circular N=512 d=784 L=1000: plain {memory['plain'] / 2**30:.2f} GiB, ours {memory['ours'] / 2**30:.3f} GiB,")
+        print(f"  {share:.4f} of it: {'ok' if share <= 0.01 else 'MISSED'} (at most 0.01)")
+        first, last = min(times), max(times)
+        expected = last * math.log(last) / (first * math.log(first))
+        print("\nGrowth of SWD d=64 L=100: " + ", ".join(f"N={n} {1e3 * t:.0f} ms" for n, t in times.items()))
+        factor = times[last] / times[first]
+        print(f"  factor {factor:.1f}, where N log N gives {expected:.1f} and N^2 gives {(last / first) ** 2:.0f}")
+        report |= {"circular_memory": memory, "growth": times}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(report, indent=2))
+    print(f"\nSeconds and ratios are in {output}. Medians at one thread, forward and backward to x, alternatives taking turns.")
+    return met
+
+
+def _line(row: dict) -> tuple[tuple[str, ...], bool]:
+    ours = row["ours"]["seconds"]
+    ratios = {name: row[name]["seconds"] / ours for name in ("plain", "pot") if name in row}
+    bars = {"plain": row["plain_bar"], "pot": row["pot_bar"]}
+    missed = [f"{bars[name]:g}x {name}" for name, ratio in ratios.items() if bars[name] is not None and ratio < bars[name]]
+    has_bar = any(bars[name] is not None for name in ratios)
+    verdict = f"MISSED {', '.join(missed)}" if missed else "ok" if has_bar else ""
+    seconds = [f"{1e3 * row[name]['seconds']:.2f} ms" if name in row else "-" for name in ("plain", "pot", "ours")]
+    return (row["title"], *seconds, *(f"{ratios[n]:.1f}x" if n in ratios else "-" for n in ("plain", "pot")), verdict), not missed
+
+
+def _table(lines: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(f"{line[0]:<{widths[0]}}  " + "  ".join(map(str.rjust, line[1:], widths[1:])) for line in lines)
