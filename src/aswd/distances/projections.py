@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -44,6 +45,9 @@ class Projection:
     def direction_dim(self, dim: int) -> int:
         """Dimension of theta for samples of dimension ``dim``."""
         return dim
+
+    def check(self, x: Tensor, y: Tensor) -> None:
+        """Refuse samples ``[R, N, d]`` and ``[R, M, d]`` that the projection cannot take, before anything is allocated for them."""
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         """The projection's own parameters, one set a replica, drawn from the replicas' streams."""
@@ -123,9 +127,19 @@ class Polynomial(Linear):
     def direction_dim(self, dim: int) -> int:
         return math.comb(dim + self.degree - 1, self.degree)
 
+    def check(self, x: Tensor, y: Tensor) -> None:
+        free = _free_memory(x.device)
+        if free is None:
+            return
+        count, samples = self.direction_dim(x.shape[-1]), len(x) * (x.shape[1] + y.shape[1])
+        needed = 2 * count * samples * x.element_size()  # the monomials, and a factor on their way
+        if needed > free:
+            raise ValueError(
+                f"degree={self.degree} in dimension {x.shape[-1]} has {count:,} monomials, which would take {needed / 2**30:,.1f} GiB for "
+                f"{samples} samples where {free / 2**30:,.1f} GiB are free: use a lower degree, dimension or number of samples"
+            )
+
     def features(self, x: Tensor, parameters: Parameters) -> Tensor:
-        count = self.direction_dim(x.shape[-1])
-        _check_fits(count * x.shape[0] * x.shape[1] * x.element_size() * 2, count, self.degree, x)
         index = _monomials(x.shape[-1], self.degree, x.device)
         product = x[..., index[0]]
         for factor in index[1:]:
@@ -133,24 +147,20 @@ class Polynomial(Linear):
         return product
 
 
+def _free_memory(device: torch.device) -> int | None:
+    """Bytes that can still be had on a device, or ``None`` where that is not known."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    if device.type == "cpu" and Path("/proc/meminfo").exists():
+        fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if device.type == "cpu" else None
+
+
 @lru_cache(maxsize=8)
 def _monomials(dim: int, degree: int, device: torch.device) -> Tensor:
     """``[degree, count]``: the variables whose product each monomial is."""
     return torch.tensor(list(combinations_with_replacement(range(dim), degree)), device=device).mT
-
-
-def _check_fits(needed: int, count: int, degree: int, x: Tensor) -> None:
-    if x.device.type == "cuda":
-        free = torch.cuda.mem_get_info(x.device)[0]
-    elif x.device.type == "cpu":
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    else:
-        return
-    if needed > free:
-        raise ValueError(
-            f"degree={degree} in dimension {x.shape[-1]} has {count:,} monomials, which would take {needed / 2**30:,.1f} GiB "
-            f"for {x.shape[-2]} samples where {free / 2**30:,.1f} GiB are free: use a lower degree, dimension or number of samples"
-        )
 
 
 @dataclass

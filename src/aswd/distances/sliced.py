@@ -120,6 +120,7 @@ class SlicedDistance(nn.Module):
         with torch.inference_mode(False) if inference else nullcontext():
             problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
             with torch.autocast(problem.x.device.type, enabled=False) if x.device.type != "meta" else nullcontext():
+                self.projection.check(problem.x, problem.y)
                 given = self._given(directions, problem)
                 parameters = self._start(problem)
                 if not maximise:

@@ -1,0 +1,272 @@
+"""What holds for every distance; a new one joins by being registered."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from aswd.distances import options
+from tests.distances.small import NAMES, clouds, frozen, small
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+def close(a, b, rel=1e-9):
+    torch.testing.assert_close(a, b, rtol=rel, atol=rel)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_zero_with_zero_gradient_at_equality(name, dtype):
+    x, _ = clouds(dtype=dtype)
+    x, y = x.requires_grad_(), x.detach().clone().requires_grad_()
+    value = small(name)(x, y)
+    value.backward()
+    assert value.item() == 0.0
+    assert torch.equal(x.grad, torch.zeros_like(x))
+    assert torch.equal(y.grad, torch.zeros_like(y))
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, 3])
+def test_not_negative_and_finite(name, order):
+    x, y = clouds(n=15, m=22)
+    value = small(name, order=order)(x.requires_grad_(), y)
+    value.backward()
+    assert value.item() > 0
+    assert torch.isfinite(x.grad).all()
+
+
+def test_symmetric(name):
+    x, y = clouds()
+    one, other = small(name), small(name)
+    for _ in range(2):
+        close(one(x, y), other(y, x))
+
+
+def test_invariant_under_permutation(name):
+    x, y = clouds()
+    one, other = small(name), small(name)
+    for _ in range(2):
+        close(one(x, y), other(x[torch.randperm(20)], y[torch.randperm(20)]), rel=1e-7)
+
+
+def test_unit_weights_are_no_weights(name):
+    x, y = clouds()
+    one, other = small(name), small(name)
+    close(one(x, y), other(x, y, 3 * torch.ones(20), torch.ones(20)))
+
+
+def test_a_doubled_sample_is_a_double_weight(name):
+    x, y = clouds(n=6, m=9)
+    weights = torch.tensor([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    x_doubled = torch.cat([x, x[1:2]])
+    scale = {"objective": "mean"} if "objective" in options(name) else {}  # an objective that sums counts seven samples, not six
+    one, other = small(name, **scale), small(name, **scale)
+    close(one(x, y, x_weights=weights), other(x_doubled, y), rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "m", "weighted"), [(7, 7, False), (7, 5, False), (6, 6, True)])
+def test_gradients_match_finite_differences(name, n, m, weighted):
+    x, y = clouds(n, m)
+    weights = {"x_weights": torch.rand(n) + 0.1, "y_weights": torch.rand(m) + 0.1} if weighted else {}
+    call = frozen(small(name), x, y)
+    assert torch.autograd.gradcheck(lambda a, b: call(a, b, **weights), (x.requires_grad_(), y.requires_grad_()), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("given", [{"order": 3.0}, {"order": 1.0}, {"root": False}, {"reduction": "sum"}])
+def test_gradients_match_finite_differences_with_options(name, given):
+    x, y = clouds(7, 7)
+    call = frozen(small(name, **given), x, y)
+    assert torch.autograd.gradcheck(call, (x.requires_grad_(), y.requires_grad_()), atol=1e-5, rtol=1e-4)
+
+
+def test_reduction_and_root(name):
+    x, y = clouds(n=20, m=20)
+    mean, total, power = (frozen(small(name, **o), x, y)(x, y) for o in ({}, {"reduction": "sum"}, {"root": False}))
+    close(total, mean * 20**0.5)
+    close(power, mean**2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_dtype_is_kept_and_arithmetic_is_float32_at_least(name, dtype):
+    x, y = (t.to(dtype) for t in clouds())
+    x.requires_grad_()
+    value = small(name)(x, y)
+    value.backward()
+    assert value.dtype == x.grad.dtype == dtype
+    compute = torch.promote_types(dtype, torch.float32)
+    assert value == small(name)(x.detach().to(compute), y.to(compute)).to(dtype)
+
+
+def test_autocast_changes_nothing(name):
+    x, y = clouds(dtype=torch.float32)
+    expected = small(name)(x, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(small(name)(x, y), expected)
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_works_without_gradients(name, context):
+    x, y = clouds(dtype=torch.float32)
+    expected = small(name)(x, y)
+    with context():
+        assert torch.equal(small(name)(x.clone(), y.clone()), expected)
+
+
+@pytest.mark.parametrize(("dtype", "rel"), [(torch.float64, 1e-7), (torch.float32, 2e-3)])
+def test_replicas_equal_single_runs(name, dtype, rel):
+    """Value, gradient and learned parameters, over several calls, to rounding."""
+    seeds = [5, 0, 11]
+    x, y = clouds(lead=(3,), dtype=dtype)
+    together = small(name, seed=seeds)
+    alone = [small(name, seed=seed) for seed in seeds]
+    for call in range(3):
+        x = (x + 0.1 * call).detach().requires_grad_()
+        values = together(x, y)
+        values.sum().backward()
+        for i, distance in enumerate(alone):
+            xi = x[i].detach().requires_grad_()
+            value = distance(xi, y[i])
+            value.backward()
+            close(values[i], value, rel)
+            close(x.grad[i], xi.grad, rel)
+            state, learned = together.state_dict(), distance.state_dict()
+            for key in (k for k in learned if k.startswith("learned.") and not k.endswith("_extra_state")):
+                close(state[key][i : i + 1], learned[key], rel)
+
+
+def test_leading_dimensions(name):
+    x, y = clouds(lead=(2, 3))
+    values = small(name)(x, y)
+    assert values.shape == (2, 3)
+    assert torch.equal(values.flatten(), small(name)(x.flatten(0, 1), y.flatten(0, 1)))
+    one_target = small(name)(x, y[0, 0])
+    assert torch.equal(one_target, small(name)(x, y[0, 0].expand_as(y)))
+
+
+def test_random_numbers_come_from_the_seed_alone(name):
+    x, y = clouds()
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first = [small(name, seed=3)(x, y) for _ in range(2)]
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
+    assert torch.equal(*first)
+
+
+def test_without_a_seed_torch_s_own_decides(name):
+    x, y = clouds()
+    values = []
+    for _ in range(2):
+        torch.manual_seed(17)
+        values.append(small(name, seed=None)(x, y))
+    assert torch.equal(*values)
+
+
+def test_nothing_learned_is_handed_out(name):
+    x, y = clouds()
+    distance = small(name)
+    distance(x.requires_grad_(), y).backward()
+    assert list(distance.parameters()) == []
+    assert all(not b.requires_grad and b.grad is None for b in distance.buffers())
+
+
+def test_a_restored_distance_goes_on_exactly(name):
+    x, y = clouds(lead=(2,), dtype=torch.float32)
+    distance = small(name)
+    for _ in range(2):
+        distance(x, y)
+    file = io.BytesIO()
+    torch.save(distance.state_dict(), file)
+    file.seek(0)
+    restored = small(name, seed=99)
+    restored.load_state_dict(torch.load(file, weights_only=True))
+    for _ in range(3):
+        assert torch.equal(distance(x, y), restored(x, y))
+    ours, theirs = distance.state_dict(), restored.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[k], theirs[k]) for k in ours if isinstance(ours[k], torch.Tensor))
+
+
+def test_two_calls_before_one_backward(name):
+    """What a later call learns must not disturb the backward pass of an earlier one."""
+    x, y = clouds()
+    distance = small(name)
+    x.requires_grad_()
+    (distance(x, y) + distance(x, y + 1)).backward()
+    expected = small(name)
+    gradient = torch.zeros_like(x)
+    for target in (y, y + 1):
+        gradient += torch.autograd.grad(expected(x, target), x)[0]
+    close(x.grad, gradient)
+
+
+def test_evaluation_mode_learns_nothing(name):
+    x, y = clouds()
+    distance = small(name)
+    distance(x, y)
+    before = copy.deepcopy(dict(distance.named_buffers()))
+    distance.eval()(x, y + 3)
+    assert all(torch.equal(value, before[key]) for key, value in distance.named_buffers())
+
+
+def test_takes_the_device_of_the_samples(name):
+    """The meta device raises at any look at a value: nothing here may copy to the host or wait for a GPU."""
+    if name == "wasserstein":  # the exact plan is found on the host, as documented
+        return
+    x, y = (t.to("meta") for t in clouds(lead=(2,), dtype=torch.float32))
+    x.requires_grad_()
+    value = small(name)(x, y)
+    assert value.device.type == "meta"
+    value.sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "given", "sentence"),
+    [
+        (torch.zeros(5, 2), torch.zeros(5, 3), {}, "same dimension; got x of dimension 2 and y of dimension 3"),
+        (torch.zeros(0, 2), torch.zeros(5, 2), {}, r"x must hold at least one sample.*\[0, 2\]"),
+        (torch.zeros(5), torch.zeros(5, 2), {}, r"x must have the shape.*\[5\]"),
+        (torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 2), {}, "x must be of a floating point type.*int64"),
+        (torch.full((5, 2), float("nan")), torch.zeros(5, 2), {}, "x must be finite; got nan"),
+        (torch.zeros(5, 2), torch.full((5, 2), float("inf")), {}, "y must be finite; got inf"),
+        (torch.zeros(5, 2), torch.zeros(4, 2), {"reduction": "sum"}, "reduction='sum'; got 5 and 4"),
+        (torch.zeros(2, 5, 2), torch.zeros(3, 5, 2), {}, r"leading dimensions.*\[2\] and \[3\]"),
+        ([[0.0]], torch.zeros(5, 2), {}, "x must be a tensor; got list"),
+    ],
+)
+def test_bad_samples(name, x, y, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        small(name, **given)(x, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        (torch.tensor([1.0, -0.5, 1.0]), "x_weights must be finite and not negative; got -0.5"),
+        (torch.tensor([1.0, 1.0]), r"x_weights must have one weight a sample.*\[3\].*\[2\]"),
+        (torch.zeros(3), "x_weights must not sum to zero"),
+        (torch.tensor([1.0, float("nan"), 1.0]), "x_weights must be finite and not negative; got nan"),
+    ],
+)
+def test_bad_weights(name, weights, sentence):
+    x, y = clouds(3, 3)
+    with pytest.raises(ValueError, match=sentence):
+        small(name)(x, y, x_weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"order": 0.5}, "order must be a number of at least 1; got 0.5"),
+        ({"order": float("nan")}, "order must be.*got nan"),
+        ({"order": "2"}, "order must be.*got '2'"),
+        ({"reduction": "max"}, "reduction must be one of 'mean', 'sum'; got 'max'"),
+        ({"root": 3}, "root must be one of True, False; got 3"),
+        ({"colour": 1}, "has no option 'colour'"),
+    ],
+)
+def test_bad_options(name, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        small(name, **given)

@@ -1,0 +1,127 @@
+"""Names, and how a distance of one's own joins them."""
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from aswd.distances import Linear, Projection, Single, SlicedDistance, Uniform, available, build, options, register, registry
+from tests.distances.small import clouds
+
+PAPER_NAMES = [
+    *("swd", "gswd_poly3", "gswd_poly5", "gswd_circular", "gswd_nn1", "gswd_nn2", "gswd_nn3"),
+    *("max_swd", "max_gswd_poly3", "max_gswd_poly5", "max_gswd_circular", "max_gswd_nn1", "max_gswd_nn2", "max_gswd_nn3"),
+    *("dswd", "dgswd_circular", "aswd", "aswd_vanilla", "aswd_non_injective", "aswd_vanilla_non_injective"),
+    *("aswd_planar", "aswd_radial", "wasserstein"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_registry(monkeypatch):
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
+
+
+def test_all_names_are_there():
+    assert available() == PAPER_NAMES
+
+
+def test_every_name_has_a_config_with_its_options():
+    folder = Path(__file__).parents[2] / "configs" / "distance"
+    assert {path.stem for path in folder.glob("*.yaml")} == set(available())
+    for name in available():
+        config = OmegaConf.load(folder / f"{name}.yaml")
+        assert config.pop("name") == name
+        assert set(config) == set(options(name))
+
+
+def test_unknown_name_lists_the_nearest():
+    with pytest.raises(ValueError, match=r"there is no distance 'awsd': did you mean .*aswd"):
+        build("awsd")
+    with pytest.raises(ValueError, match="there is no distance 'qqqq': known are: aswd,"):
+        build("qqqq")
+
+
+def test_a_projection_class_of_one_s_own():
+    """One class with one method; its gradient, replicas, weights and chunks come by themselves."""
+
+    @register("gswd_sine")
+    @register("max_gswd_sine", directions=Single, maximised="directions", warm_start=False)
+    @dataclass
+    class Sine(Projection):
+        frequency: float = 1.0
+
+        def values(self, features, directions):
+            return torch.sin(self.frequency * directions @ features.mT)
+
+    assert {"frequency", "num_projections", "order"} <= set(options("gswd_sine"))
+    x, y = clouds(8, 8, lead=(2,))
+    theta = torch.randn(5, 3, dtype=torch.float64)
+    value = build("gswd_sine", frequency=2.0)(x, y, directions=theta)
+    u, v = (torch.sin(2 * theta @ t.mT).sort(-1).values for t in (x, y))
+    torch.testing.assert_close(value, (u - v).square().mean((1, 2)).sqrt())
+    distance = build("gswd_sine", num_projections=4, seed=0)
+
+    def fixed(a, b):
+        return distance(a, b, directions=theta)
+
+    assert torch.autograd.gradcheck(fixed, (x.requires_grad_(), y.requires_grad_()))
+    found, drawn = (build("max_gswd_sine", steps=steps, betas=(0.9, 0.99), seed=0)(x.detach(), y.detach()) for steps in (200, 0))
+    assert found.mean() > drawn.mean()
+
+
+def test_a_composition_in_a_function():
+    @register("swd_of_unit_balls")
+    def unit_balls(num_projections=10, seed=None):
+        return SlicedDistance(Linear(), Uniform(num_projections), order=1, seed=seed)
+
+    x, y = clouds()
+    assert build("swd_of_unit_balls", seed=1)(x, y) == build("swd", num_projections=10, order=1, seed=1)(x, y)
+    with pytest.raises(ValueError, match="swd_of_unit_balls has no option 'radius'"):
+        build("swd_of_unit_balls", radius=1)
+
+
+def test_a_module_of_one_s_own():
+    @register("energy")
+    class Energy(torch.nn.Module):
+        def forward(self, x, y, x_weights=None, y_weights=None, directions=None):
+            return (2 * torch.cdist(x, y).mean() - torch.cdist(x, x).mean() - torch.cdist(y, y).mean()).clamp_min(0).sqrt()
+
+    x, _ = clouds()
+    assert build("energy")(x, x).item() == pytest.approx(0, abs=1e-6)
+    assert build("energy").name == "energy"
+
+
+def test_a_name_is_taken_once():
+    with pytest.raises(ValueError, match="the name 'swd' is taken"):
+        register("swd")(Linear)
+    with pytest.raises(ValueError, match="made of letters, digits and underscores; got 'my distance'"):
+        register("my distance")
+
+
+def test_entry_points_register_too(tmp_path, monkeypatch):
+    (tmp_path / "plugin_distance.py").write_text(
+        "from aswd.distances import Linear, register\nregister('swd_from_outside', num_projections=3)(Linear)\n"
+    )
+    info = tmp_path / "plugin_distance-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-distance\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[aswd.distances]\nplugin = plugin_distance\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._load_plugins.cache_clear()
+    try:
+        assert "swd_from_outside" in available()
+        assert options("swd_from_outside")["num_projections"] == 3
+    finally:
+        sys.modules.pop("plugin_distance", None)
+        registry._load_plugins.cache_clear()
+
+
+def test_a_distance_says_what_it_is():
+    text = repr(build("aswd", num_projections=7))
+    assert "num_projections=7" in text
+    assert "NormPenalty" in text
+    assert math.isclose(build("swd", order=3).order, 3.0)

@@ -1,0 +1,122 @@
+"""The package as it is installed and imported."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def python(code, *paths):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_distances_alone_import_no_framework():
+    heavy = "['pytorch_lightning', 'hydra', 'wandb', 'torchvision', 'torchmetrics', 'torch._dynamo', 'ot', 'scipy.optimize']"
+    code = f"import sys, aswd.distances; print([m for m in {heavy} if m in sys.modules])"
+    assert python(code) == "[]"
+
+
+def test_the_real_torchvision_and_what_stands_on_it_can_be_imported():
+    code = """
+        import aswd, torchvision, torchmetrics, pytorch_lightning, torch_fidelity
+        from torchvision.transforms import v2
+        from torchvision.utils import make_grid
+        import torch
+        print(make_grid(torch.zeros(4, 3, 5, 5)).shape[0])
+    """
+    assert python(code) == "3"
+
+
+def fake_torchvision(folder, body):
+    package = folder / "torchvision"
+    package.mkdir()
+    (package / "__init__.py").write_text(textwrap.dedent(body))
+    (package / "ops.py").write_text("import sys\nLOADED = object()\n")
+    return folder
+
+
+def test_a_torchvision_without_its_operators_is_cured(tmp_path):
+    """What the CUDA wheel does beside a CPU torch: the import of a submodule, then a look at an operator that is not there."""
+    body = """
+        import torch
+        from torchvision import ops
+        if not hasattr(torch.ops.torchvision, "nms"):
+            raise RuntimeError("operator torchvision::nms does not exist")
+        version = "cured"
+    """
+    code = "import aswd, torchvision, torch; print(torchvision.version, torch.ops.torchvision.qnms)"
+    assert python(code, fake_torchvision(tmp_path, body)) == "cured torchvision.qnms"
+
+
+def test_a_healthy_torchvision_is_left_alone(tmp_path):
+    body = """
+        from torchvision import ops
+        version = "healthy"
+    """
+    code = """
+        import aswd, torchvision, torch
+        from aswd import _torchvision
+        print(torchvision.version, _torchvision._libraries, hasattr(torch.ops.torchvision, "nms"))
+    """
+    assert python(code, fake_torchvision(tmp_path, body)) == "healthy [] False"
+
+
+def test_other_faults_of_torchvision_are_not_hidden(tmp_path):
+    body = 'raise RuntimeError("no such library")'
+    code = """
+        import aswd
+        try:
+            import torchvision
+        except RuntimeError as error:
+            print(error)
+    """
+    assert python(code, fake_torchvision(tmp_path, body)) == "no such library"
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_configs(tmp_path):
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    expected = {f"aswd/configs/{path.relative_to(ROOT / 'configs')}" for path in (ROOT / "configs").rglob("*.yaml")}
+    assert expected
+    assert expected <= names
+    assert "aswd/distances/family.py" in names
+
+
+def aswd(*arguments):
+    return subprocess.run([sys.executable, "-m", "aswd.cli", *arguments], capture_output=True, text=True)
+
+
+def test_help():
+    assert "bench" in aswd("--help").stdout
+    assert "bench" in aswd().stdout
+    assert "--rounds" in aswd("bench", "--help").stdout
+    assert aswd("--version").stdout.startswith("aswd ")
+
+
+@pytest.mark.parametrize("arguments", [("bnech",), ("bench", "--rounds", "1"), ("bench", "--only", "nothing")])
+def test_mistakes_end_in_a_sentence(arguments):
+    done = aswd(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert arguments[-1] in done.stderr
+
+
+@pytest.mark.slow
+def test_bench_writes_its_table(tmp_path):
+    done = aswd("bench", "--only", "swd N=500 d=2 L=10", "--rounds", "3", "--output", str(tmp_path / "b" / "bench.json"))
+    assert "to plain" in done.stdout, done.stderr
+    report = json.loads((tmp_path / "b" / "bench.json").read_text())
+    assert {"ours", "plain", "pot"} <= report["cases"][0].keys()
