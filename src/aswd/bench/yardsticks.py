@@ -15,8 +15,9 @@ def _directions(count: int, dim: int) -> Tensor:
 
 
 def _distance(u: Tensor, v: Tensor) -> Tensor:
-    """Root of the mean squared difference of sorted rows."""
-    return (u.sort(dim=-1).values - v.sort(dim=-1).values).square().mean().sqrt()
+    """Root of the mean squared difference of sorted values ``[N, L]``, transposed before they are sorted as in the released codes."""
+    difference = u.transpose(0, 1).sort(dim=1).values - v.transpose(0, 1).sort(dim=1).values
+    return difference.abs().pow(2).sum(1).div(len(u)).mean().pow(0.5)
 
 
 def swd(x: Tensor, y: Tensor, num_projections: int) -> Tensor:
@@ -24,7 +25,7 @@ def swd(x: Tensor, y: Tensor, num_projections: int) -> Tensor:
     total = x.new_zeros(())
     for x_one, y_one in zip(x, y, strict=True):
         theta = _directions(num_projections, x.shape[-1])
-        total = total + _distance(theta @ x_one.T, theta @ y_one.T)
+        total = total + _distance(x_one @ theta.T, y_one @ theta.T)
     return total
 
 
@@ -33,7 +34,7 @@ def circular(x: Tensor, y: Tensor, num_projections: int, radius: float) -> Tenso
     total = x.new_zeros(())
     for x_one, y_one in zip(x, y, strict=True):
         theta = radius * _directions(num_projections, x.shape[-1])
-        values = [((side[:, :, None] - theta.T[None]) ** 2).sum(1).sqrt().T for side in (x_one, y_one)]
+        values = [((side[:, :, None] - theta.T[None]) ** 2).sum(1).sqrt() for side in (x_one, y_one)]
         total = total + _distance(*values)
     return total
 
@@ -63,4 +64,4 @@ class PlainASWD:
     def _evaluate(self, x: Tensor, y: Tensor, phi: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
         gx, gy = (torch.cat([side, phi(side)], -1) for side in (x, y))
         theta = _directions(self.num_projections, gx.shape[-1])
-        return gx, gy, _distance(theta @ gx.T, theta @ gy.T)
+        return gx, gy, _distance(gx @ theta.T, gy @ theta.T)

@@ -234,7 +234,7 @@ def _sort(values: Tensor, with_index: bool, side: int) -> tuple[Tensor, Tensor |
 def _plain_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, None]:
     np.copyto(scratch.ordered, values)
     scratch.ordered.sort(axis=1)
-    return torch.from_numpy(scratch.ordered), None
+    return scratch.result[0], None
 
 
 def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor] | None:
@@ -242,27 +242,27 @@ def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor]
 
     The key of the value at position n is the value with n in the low bits of its mantissa.
     """
-    keys, index, ordered = scratch.keys, scratch.keys.view(np.int64), scratch.ordered
+    keys, index = scratch.keys, scratch.index
     np.copyto(keys, values)
     index |= scratch.positions
     keys.sort(axis=1)
     if np.isnan(keys[:, -1]).any():  # what an infinity becomes; NaN sorts last
         return None
-    np.copyto(ordered, keys, casting="same_kind")  # rounds the position away
+    np.copyto(scratch.ordered, keys, casting="same_kind")  # rounds the position away
     index &= _INDEX_MASK
-    _reverse_negative_ties(ordered, index)
-    return torch.from_numpy(ordered), torch.from_numpy(index)
+    if np.equal(*scratch.neighbours, out=scratch.tied).any():
+        _reverse_negative_ties(scratch)
+    return scratch.result
 
 
-def _reverse_negative_ties(ordered: np.ndarray, index: np.ndarray) -> None:
+def _reverse_negative_ties(scratch: _Buffers) -> None:
     """Put runs of equal negative values in order of position: a larger mantissa has sorted their last position first."""
-    values, index = ordered.reshape(-1), index.reshape(-1)
-    tied = values[1:] == values[:-1]  # places tied with the place after them
-    if not tied.any():
-        return
-    tied = np.flatnonzero(tied)
-    tied = tied[(values[tied] < 0) & ((tied + 1) % ordered.shape[1] != 0)]
-    if len(tied):
+    values, index = scratch.ordered.reshape(-1), scratch.index.reshape(-1)
+    tied = np.flatnonzero(scratch.tied)
+    tied = tied[(values[tied] < 0) & ((tied + 1) % scratch.ordered.shape[1] != 0)]
+    if not (tied[1:] - tied[:-1] == 1).any():  # pairs, the chance ties of random values: swap them
+        index[tied], index[tied + 1] = index[tied + 1], index[tied]
+    else:
         first = np.flatnonzero(np.diff(tied, prepend=-2) != 1)
         start, length = tied[first], np.diff(first, append=len(tied)) + 1
         offset = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
@@ -274,7 +274,11 @@ class _Buffers:
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.keys, self.ordered = np.empty(shape, np.float64), np.empty(shape, np.float32)
+        self.index = self.keys.view(np.int64)
         self.positions = np.tile(np.arange(shape[1], dtype=np.int64), (shape[0], 1))
+        self.neighbours = self.ordered.reshape(-1)[:-1], self.ordered.reshape(-1)[1:]
+        self.tied = np.empty(self.ordered.size - 1, bool)  # places tied with the place after them
+        self.result = torch.from_numpy(self.ordered), torch.from_numpy(self.index)
 
 
 class _Scratch(threading.local):

@@ -75,13 +75,13 @@ class NormPenalty(Penalty):
         if self.penalty == 0:
             return s.theta.new_zeros(())
         size = self._size(s, s.x_features, s.x_weights) + self._size(s, s.y_features, s.y_weights)
-        return self.penalty * size / (s.y.abs().mean((1, 2)) if self.penalty_relative else 1)
+        return (self.penalty / s.y.abs().mean((1, 2)) if self.penalty_relative else self.penalty) * size
 
     def _size(self, s: Slices, features: Tensor, weights: Tensor | None) -> Tensor:
         norm = s.projection.output_norm(features, s.parameters)
         share = 1 / norm.shape[1] if weights is None else weights / weights.sum(1, keepdim=True)
         if self.penalty_form == "mean_norm":
-            return (share * norm).sum(1)
+            return norm.mean(1) if weights is None else (share * norm).sum(1)
         power = share * norm.pow(s.order)
         return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
 
