@@ -49,6 +49,7 @@ class Maximiser:
         All replicas take their steps together: the sum of their objectives has as gradient the gradient of each.
         """
         names = list(parameters)
+        on_cpu = all(value.device.type == "cpu" for value in parameters.values())
         for _ in range(self.steps):
             with torch.enable_grad():
                 leaves = {name: parameters[name].detach().requires_grad_() for name in names}
@@ -62,7 +63,8 @@ class Maximiser:
                     [moments.second[name] for name in names],
                     [],
                     [torch.tensor(float(moments.count - 1)) for _ in names],
-                    foreach=parameters[names[0]].device.type != "cpu",
+                    foreach=not on_cpu,
+                    fused=on_cpu,
                     amsgrad=False,
                     beta1=self.betas[0],
                     beta2=self.betas[1],
