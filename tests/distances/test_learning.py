@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 
@@ -307,3 +308,17 @@ def test_monomials_that_do_not_fit_are_refused_before_they_are_made(name):
     x, y = clouds(512, 512, 8192, dtype=torch.float32)
     with pytest.raises(ValueError, match=r"degree=5 in dimension 8192 has [\d,]+ monomials, which would take .* GiB"):
         small(name)(x, y)
+
+
+def test_numbers_of_numpy_are_numbers():
+    x, y = clouds(lead=(2,))
+    expected = build("aswd", num_projections=5, order=2, steps=2, lr=0.01, seed=[3, 4])(x, y)
+    for seed in (np.array([3, 4]), torch.tensor([3, 4]), range(3, 5), np.int64(3)):
+        given = {"num_projections": np.int64(5), "order": np.float32(2), "steps": np.int32(2), "lr": np.float64(0.01), "seed": seed}
+        assert torch.equal(build("aswd", **given)(x, y), expected)
+
+
+@pytest.mark.parametrize("seed", ["0", 1.5, [], [1, 2.5], True])
+def test_bad_seeds(seed):
+    with pytest.raises(ValueError, match="seed must be a whole number, a sequence of them"):
+        build("swd", seed=seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
@@ -13,9 +14,19 @@ from torch import Tensor
 def check_at_least(name: str, value: float, bound: float, *, whole: bool = False, strictly: bool = False) -> None:
     """``value`` must be a finite number (a whole one) not below, or above, ``bound``."""
     kind = "a whole number" if whole else "a number"
-    right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    right_type = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if not right_type or not math.isfinite(value) or value < bound or (strictly and value == bound):
         raise ValueError(f"{name} must be {kind} {'above' if strictly else 'of at least'} {bound}; got {value!r}")
+
+
+def check_seed(seed: object) -> int | list[int] | None:
+    """A seed as :class:`Streams` keeps it: a whole number, a list of them, or ``None``."""
+    if seed is None or (isinstance(seed, Integral) and not isinstance(seed, bool)):
+        return None if seed is None else int(seed)
+    seeds = seed.tolist() if hasattr(seed, "tolist") else list(seed) if isinstance(seed, Iterable) else [None]
+    if not isinstance(seeds, list) or not seeds or not all(isinstance(s, Integral) and not isinstance(s, bool) for s in seeds):
+        raise ValueError(f"seed must be a whole number, a sequence of them, one a replica, or None; got {seed!r}")
+    return [int(s) for s in seeds]
 
 
 def check_order(order: float) -> None:

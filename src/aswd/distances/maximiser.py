@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +34,7 @@ class Maximiser:
         check_at_least("lr", self.lr, 0, strictly=True)
         check_choice("warm_start", self.warm_start, [True, False])
         betas = tuple(self.betas) if isinstance(self.betas, list | tuple) else self.betas
-        if not (isinstance(betas, tuple) and len(betas) == 2 and all(isinstance(b, int | float) and 0 <= b < 1 for b in betas)):
+        if not (isinstance(betas, tuple) and len(betas) == 2 and all(isinstance(b, Real) and 0 <= b < 1 for b in betas)):
             raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas!r}")
         self.betas = betas
 

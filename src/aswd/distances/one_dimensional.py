@@ -25,6 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from aswd.distances.checks import check_order, check_rows
+
 _INDEX_MASK = (1 << 26) - 1  # of 29 free bits: so small a position does not change what float32 a key rounds to
 _BLOCK = 65_536  # values sorted at a time: large enough to pay for the calls, small enough for the cache
 
@@ -55,8 +57,6 @@ def wasserstein_1d(
         >>> wasserstein_1d(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 2.0]))
         tensor(1.)
     """
-    from aswd.distances.checks import check_order, check_rows
-
     check_order(order)
     check_rows(x, y, x_weights, y_weights)
     dtype = torch.promote_types(x.dtype, y.dtype)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
@@ -97,7 +97,9 @@ class Linear(Projection):
     def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> None:
         torch.bmm(directions, features.mT, out=out)
 
-    def pull_back(self, slope, residual, features, directions, need):
+    def pull_back(
+        self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
+    ) -> tuple[Tensor | None, Tensor | None]:
         return weigh_rows(slope, directions) if need[0] else None, weigh_columns(slope, features) if need[1] else None
 
 
@@ -198,7 +200,9 @@ class Circular(Projection):
         out /= norms + r_theta
         return norms
 
-    def pull_back(self, slope, residual, features, directions, need):
+    def pull_back(
+        self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
+    ) -> tuple[Tensor | None, Tensor | None]:
         r, norms = self.radius, residual
         pull = torch.where(norms > 0, slope / norms, 0)
         if features.shape[-1] > self._direct_up_to:
@@ -213,7 +217,7 @@ class Circular(Projection):
         return torch.stack(x_parts, -1) if need[0] else None, torch.stack(d_parts, -1) if need[1] else None
 
     @staticmethod
-    def _coordinates(features: Tensor, directions: Tensor):
+    def _coordinates(features: Tensor, directions: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Pairs of ``[R, 1, N]`` and ``[R, L, 1]``, one a coordinate."""
         return zip(features[:, None].unbind(-1), directions[:, :, None].unbind(-1), strict=True)
 

@@ -114,7 +114,15 @@ class SlicedDistance(nn.Module):
     def set_extra_state(self, state: dict) -> None:
         self.streams.restore(state)
 
-    def _solve(self, x, y, x_weights, y_weights, directions, maximise: bool) -> Tensor:
+    def _solve(
+        self,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None,
+        y_weights: Tensor | None,
+        directions: Tensor | None,
+        maximise: bool,
+    ) -> Tensor:
         # An inner loop needs gradients, also where the caller measures in inference mode.
         inference = torch.is_inference_mode_enabled() and self.maximised is not None
         with torch.inference_mode(False) if inference else nullcontext():

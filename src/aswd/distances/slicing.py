@@ -11,32 +11,20 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from aswd.distances.one_dimensional import Plan, quantile_plan, safe_root, solve_rows
+from aswd.distances.projections import Projection
 
 # Values on the line held at a time for each side, but no fewer than those of 64 slices: thinner products are slow.
 _CHUNK = {"cpu": 1 << 20}
 _CHUNK_ELSEWHERE = 1 << 26
 
 
-class Slicer(Protocol):
-    """What turns features and directions into values on the line, and takes gradients back: see ``Projection``."""
-
-    def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Any:
-        """Values to ``out``; what pulling back needs is returned."""
-
-    def pull_back(
-        self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """Gradients of features and directions."""
-
-
 def mean_slice_cost(
-    slicer: Slicer,
+    projection: Projection,
     x: Tensor,
     y: Tensor,
     directions: Tensor,
@@ -48,7 +36,7 @@ def mean_slice_cost(
     r"""``mean_l W_k^k`` (or, with ``root_each``, ``mean_l W_k``) of every replica.
 
     Args:
-        slicer: the projection.
+        projection: what turns features and directions into values on the line, and takes gradients back.
         x, y: features ``[R, N, D]`` and ``[R, M, D]``.
         directions: ``[R, L, D']``.
         x_weights, y_weights: ``[R, N]`` and ``[R, M]`` or ``None``.
@@ -58,11 +46,11 @@ def mean_slice_cost(
     Returns:
         ``[R]``, differentiable once with respect to ``x``, ``y`` and ``directions``.
     """
-    return _MeanSliceCost.apply(x, y, directions, x_weights, y_weights, slicer, order, root_each)
+    return _MeanSliceCost.apply(x, y, directions, x_weights, y_weights, projection, order, root_each)
 
 
 def slice_costs(
-    slicer: Slicer, x: Tensor, y: Tensor, directions: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float
+    projection: Projection, x: Tensor, y: Tensor, directions: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float
 ) -> Tensor:
     """``W_k^k`` of every slice, ``[R, L]``, without gradients."""
     with torch.no_grad():
@@ -71,15 +59,15 @@ def slice_costs(
         for rows, cols in _chunks(x, y, directions):
             theta = directions[rows, cols]
             u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
-            slicer.slice(x[rows], theta, u)
-            slicer.slice(y[rows], theta, v)
+            projection.slice(x[rows], theta, u)
+            projection.slice(y[rows], theta, v)
             costs[rows, cols] = _solve(u, v, plan, rows, order, False, False)
     return costs
 
 
 class _MeanSliceCost(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, y, directions, x_weights, y_weights, slicer, order, root_each):
+    def forward(ctx, x, y, directions, x_weights, y_weights, projection, order, root_each):
         need_x, need_y, need_directions = ctx.needs_input_grad[:3]
         need_u, need_v = need_x or need_directions, need_y or need_directions
         count = directions.shape[1]
@@ -91,7 +79,7 @@ class _MeanSliceCost(torch.autograd.Function):
         for rows, cols in _chunks(x, y, directions):
             theta = directions[rows, cols]
             u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
-            u_residual, v_residual = slicer.slice(x[rows], theta, u), slicer.slice(y[rows], theta, v)
+            u_residual, v_residual = projection.slice(x[rows], theta, u), projection.slice(y[rows], theta, v)
             cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes
             if root_each:
                 root = safe_root(cost, order)
@@ -106,7 +94,7 @@ class _MeanSliceCost(torch.autograd.Function):
                 if side_grad is None and not need_directions:
                     continue
                 need = (side_grad is not None, need_directions)
-                side_part, d_part = slicer.pull_back(slope, residual, side[rows], theta, need)
+                side_part, d_part = projection.pull_back(slope, residual, side[rows], theta, need)
                 d_parts.append(d_part)
                 if side_grad is not None and cols.start == 0:
                     side_grad[rows] = side_part
@@ -124,7 +112,7 @@ class _MeanSliceCost(torch.autograd.Function):
         return *(None if g is None else grad[:, None, None] * g for g in ctx.saved_tensors), None, None, None, None, None
 
 
-def _solve(u, v, plan, rows, order, need_u, need_v) -> Tensor:
+def _solve(u: Tensor, v: Tensor, plan: Plan, rows: slice, order: float, need_u: bool, need_v: bool) -> Tensor:
     """:func:`solve_rows` on ``[r, l, N]``: the weights of a replica serve all of its slices."""
     r, count, n = u.shape
     if plan.u_weights is not None:

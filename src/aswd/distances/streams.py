@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from aswd.distances.checks import check_seed
+
 
 class Streams:
     """Generators for R replicas, seeded one by one.
@@ -21,7 +23,7 @@ class Streams:
     """
 
     def __init__(self, seed: int | Sequence[int] | None = None) -> None:
-        self._seed = seed if seed is None or isinstance(seed, int) else [int(s) for s in seed]
+        self._seed = check_seed(seed)
         self._generators: list[torch.Generator] = []
         self._count, self._device, self._dtype = 1, torch.device("cpu"), torch.float32
 
