@@ -32,7 +32,7 @@ _BENCH = "Times forward and backward of the distances in one process at one thre
 
 
 def _rounds(text: str) -> int:
-    if not text.isdigit() or int(text) < 3:
+    if not text.isdecimal() or int(text) < 3:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 3; got {text!r}")
     return int(text)
 

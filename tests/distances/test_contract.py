@@ -57,6 +57,22 @@ def test_unit_weights_are_no_weights(name):
     close(one(x, y), other(x, y, 3 * torch.ones(20), torch.ones(20)))
 
 
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_the_scale_of_weights_does_not_matter(name, scale):
+    """Also where it cannot be had in the type of the samples."""
+    x, y = clouds(dtype=torch.float32)
+    weights = torch.rand(20, dtype=torch.float64)
+    one, other = small(name), small(name)
+    close(one(x, y, x_weights=weights * scale), other(x, y, x_weights=weights), rel=1e-5)
+
+
+def test_overflow_is_not_taken_for_agreement(name):
+    """Powers beyond float32 give an infinity or a NaN, never a distance of zero."""
+    x, y = clouds(dtype=torch.float32)
+    value = small(name)(x * 1e25, y * 1e25)
+    assert not torch.isfinite(value)
+
+
 def test_a_doubled_sample_is_a_double_weight(name):
     x, y = clouds(n=6, m=9)
     weights = torch.tensor([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
@@ -229,11 +245,13 @@ def test_takes_the_device_of_the_samples(name):
         (torch.zeros(0, 2), torch.zeros(5, 2), {}, r"x must hold at least one sample.*\[0, 2\]"),
         (torch.zeros(5), torch.zeros(5, 2), {}, r"x must have the shape.*\[5\]"),
         (torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 2), {}, "x must be of a floating point type.*int64"),
+        (torch.zeros(5, 2).to_sparse(), torch.zeros(5, 2), {}, "x must be a dense tensor; got one of torch.float32, torch.sparse"),
+        (torch.zeros(5, 2), torch.zeros(5, 2).to(torch.float8_e5m2), {}, "y must be of a floating point type of at least 16 bits"),
         (torch.full((5, 2), float("nan")), torch.zeros(5, 2), {}, "x must be finite; got nan"),
         (torch.zeros(5, 2), torch.full((5, 2), float("inf")), {}, "y must be finite; got inf"),
         (torch.zeros(5, 2), torch.zeros(4, 2), {"reduction": "sum"}, "reduction='sum'; got 5 and 4"),
         (torch.zeros(2, 5, 2), torch.zeros(3, 5, 2), {}, r"leading dimensions.*\[2\] and \[3\]"),
-        ([[0.0]], torch.zeros(5, 2), {}, "x must be a tensor; got list"),
+        ([[0.0]], torch.zeros(5, 2), {}, "x must be a dense tensor; got list"),
     ],
 )
 def test_bad_samples(name, x, y, given, sentence):
@@ -248,6 +266,8 @@ def test_bad_samples(name, x, y, given, sentence):
         (torch.tensor([1.0, 1.0]), r"x_weights must have one weight a sample.*\[3\].*\[2\]"),
         (torch.zeros(3), "x_weights must not sum to zero"),
         (torch.tensor([1.0, float("nan"), 1.0]), "x_weights must be finite and not negative; got nan"),
+        (torch.ones(3, dtype=torch.complex64), "x_weights must be a dense tensor of real numbers; got one of torch.complex64"),
+        (torch.ones(3, device="meta"), "x_weights must be on the device of its samples, cpu; got meta"),
     ],
 )
 def test_bad_weights(name, weights, sentence):
@@ -263,7 +283,9 @@ def test_bad_weights(name, weights, sentence):
         ({"order": float("nan")}, "order must be.*got nan"),
         ({"order": "2"}, "order must be.*got '2'"),
         ({"reduction": "max"}, "reduction must be one of 'mean', 'sum'; got 'max'"),
-        ({"root": 3}, "root must be one of True, False; got 3"),
+        ({"root": 1}, "root must be one of True, False; got 1"),
+        ({"validate": "no"}, "validate must be one of True, False; got 'no'"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
         ({"colour": 1}, "has no option 'colour'"),
     ],
 )

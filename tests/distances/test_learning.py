@@ -1,14 +1,15 @@
 """What is maximised, how, and what keeps it in bounds."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
-from aswd.distances import READINGS, build, options
+from aswd.distances import READINGS, build, options, wasserstein_1d
 from aswd.distances.maximiser import Maximiser, Moments
-from tests.distances.small import LEARNING, clouds, small
+from tests.distances.small import LEARNING, NAMES, clouds, small
 from tests.distances.test_values import learned, sphere
 
 
@@ -99,6 +100,34 @@ def test_dswd_follows_the_released_code_s_inner_loop():
     ours = build("dswd", seed=0)
     ours(x, y, directions=base)
     torch.testing.assert_close(learned(ours)["f_weight"], f.weight.detach(), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["max_gswd_nn1", "max_gswd_nn3"])
+def test_max_gswd_nn_follows_the_released_code_s_inner_loop(name):
+    x, y = clouds(30, 30, 3)
+    start = build(name, num_projections=7, steps=0, seed=0)
+    start(x, y)
+    p, depth = learned(start), int(name[-1])
+    layers = []
+    for i in range(depth):
+        layers += [torch.nn.Linear(3 if i == 0 else 32, 32, dtype=torch.float64), torch.nn.LeakyReLU()]
+        layers[-2].load_state_dict({"weight": p[f"hidden{i}_weight"], "bias": p[f"hidden{i}_bias"]})
+    last = torch.nn.Linear(32, 7, dtype=torch.float64)
+    last.load_state_dict({"weight": p["last_weight"], "bias": p["last_bias"]})
+    net = torch.nn.Sequential(*layers, last)
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.005, betas=(0.999, 0.999))
+    for _ in range(10):
+        u, v = (net(t).T.sort(1).values for t in (x, y))
+        loss = -(u - v).abs().pow(2).sum(1).mean().pow(0.5)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    ours = build(name, num_projections=7, seed=0)
+    value = ours(x, y)
+    torch.testing.assert_close(learned(ours)["last_weight"], last.weight.detach(), rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(learned(ours)["hidden0_bias"], layers[0].bias.detach(), rtol=1e-7, atol=1e-9)
+    u, v = (net(t).T.sort(1).values for t in (x, y))
+    torch.testing.assert_close(value, (u - v).square().mean().sqrt().detach(), rtol=1e-7, atol=0)
 
 
 @pytest.mark.parametrize("order", [2.0, 3.0])
@@ -281,6 +310,45 @@ def test_other_problem_than_the_one_learned_for():
     assert distance(x[0], y[0]).shape == ()
 
 
+def test_reset_starts_again():
+    x, y = clouds()
+    distance = small("aswd", seed=4)
+    first = [distance(x, y) for _ in range(2)]
+    distance.reset()
+    assert [distance(x, y) for _ in range(2)] == first
+    distance.reset(seed=5)
+    assert distance(x, y) == small("aswd", seed=5)(x, y)
+
+
+def test_the_state_of_another_distance_is_refused():
+    x, y = clouds()
+    states = {}
+    for key, other in {"dswd": small("dswd"), "wide": small("aswd", expansion=2)}.items():
+        other(x, y)
+        states[key] = other.state_dict()
+    for state in states.values():
+        distance = small("aswd")
+        with pytest.raises(ValueError, match=r"state_dict must be of a distance made of Augmented\(.*; got one of"):
+            distance.load_state_dict(state)
+        assert torch.equal(distance(x, y), small("aswd")(x, y))
+
+
+def test_a_partial_state_takes_nothing_away():
+    x, y = clouds()
+    distance, twin = small("aswd"), small("aswd")
+    distance(x, y)
+    twin(x, y)
+    distance.load_state_dict({}, strict=False)
+    assert torch.equal(distance(x, y), twin(x, y))
+
+
+def test_relative_penalty_of_a_target_at_zero():
+    x, _ = clouds()
+    distance = small("aswd", penalty_relative=True)
+    assert distance(x, torch.zeros_like(x)) > 0
+    assert all(torch.isfinite(b).all() for b in distance.buffers())
+
+
 def test_as_many_seeds_as_replicas():
     x, y = clouds(lead=(3,))
     with pytest.raises(ValueError, match="seed has 2 values but the samples have 3 replicas"):
@@ -301,11 +369,15 @@ def test_directions_of_the_wrong_shape():
             small("swd")(x, y, directions=wrong)
     with pytest.raises(ValueError, match="directions must be finite"):
         small("swd")(x, y, directions=torch.full((4, 3), float("nan")))
+    with pytest.raises(ValueError, match="directions must be on the device of the samples, cpu; got meta"):
+        small("swd")(x, y, directions=sphere(4, 3).to("meta"))
 
 
 @pytest.mark.parametrize("name", ["gswd_poly5", "max_gswd_poly5"])
 def test_monomials_that_do_not_fit_are_refused_before_they_are_made(name):
     x, y = clouds(512, 512, 8192, dtype=torch.float32)
+    with pytest.raises(ValueError, match=r"which would take .* GiB for 16 samples and 1000000000 directions"):
+        build("gswd_poly3", num_projections=10**9)(x[:8, :30], y[:8, :30])
     with pytest.raises(ValueError, match=r"degree=5 in dimension 8192 has [\d,]+ monomials, which would take .* GiB"):
         small(name)(x, y)
 
@@ -318,7 +390,25 @@ def test_numbers_of_numpy_are_numbers():
         assert torch.equal(build("aswd", **given)(x, y), expected)
 
 
-@pytest.mark.parametrize("seed", ["0", 1.5, [], [1, 2.5], True])
+@pytest.mark.parametrize("seed", ["0", 1.5, [], [1, 2.5], True, -1, 2**32, torch.tensor(0.5), [[0]]])
 def test_bad_seeds(seed):
-    with pytest.raises(ValueError, match="seed must be a whole number, a sequence of them"):
+    with pytest.raises(ValueError, match="seed must be a whole number from 0 to"):
         build("swd", seed=seed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_first_call_in_inference_mode_leaves_nothing_unusable(name):
+    """In a fresh thread, whose scratch memory is made in that mode."""
+
+    def run():
+        x, y = clouds(9, 7, dtype=torch.float32)
+        distance = small(name)
+        with torch.inference_mode():
+            distance(x, y)
+            wasserstein_1d(x[:, 0], y[:, 0])
+        distance(x.requires_grad_(), y).backward()
+        wasserstein_1d(x[:, 0], y[:, 0]).backward()
+        return x.grad
+
+    with ThreadPoolExecutor(1) as pool:
+        assert torch.isfinite(pool.submit(run).result()).all()

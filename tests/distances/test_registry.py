@@ -9,7 +9,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from aswd.distances import Linear, Projection, Single, SlicedDistance, Uniform, available, build, options, register, registry
+from aswd.distances import Linear, Polynomial, Projection, Single, SlicedDistance, Uniform, available, build, options, register, registry
 from tests.distances.small import clouds
 
 PAPER_NAMES = [
@@ -95,11 +95,33 @@ def test_a_module_of_one_s_own():
     assert build("energy").name == "energy"
 
 
+def test_names_in_capitals_and_an_option_called_name():
+    with pytest.raises(ValueError, match="there is no distance 'ASWD': did you mean aswd"):
+        build("ASWD")
+    with pytest.raises(ValueError, match="swd has no option 'name'"):
+        build("swd", name="x")
+
+
 def test_a_name_is_taken_once():
     with pytest.raises(ValueError, match="the name 'swd' is taken"):
         register("swd")(Linear)
     with pytest.raises(ValueError, match="made of letters, digits and underscores; got 'my distance'"):
         register("my distance")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "sentence"),
+    [
+        ({"degre": 3}, "has no option 'degre' to give a default to: did you mean degree"),
+        ({"maximised": "directions"}, "needs directions with parameters, such as Single or PushForward; got Uniform"),
+        ({"maximised": "projection"}, "needs a projection with parameters; Polynomial does not initialise any"),
+        ({"directions": None}, "needs a projection with directions of its own; Polynomial has none"),
+    ],
+)
+def test_what_makes_no_distance_is_refused_when_it_is_registered(keywords, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        register("nonsense", **keywords)(Polynomial)
+    assert "nonsense" not in available()
 
 
 def test_entry_points_register_too(tmp_path, monkeypatch):

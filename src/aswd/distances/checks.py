@@ -21,12 +21,16 @@ def check_at_least(name: str, value: float, bound: float, *, whole: bool = False
 
 def check_seed(seed: object) -> int | list[int] | None:
     """A seed as :class:`Streams` keeps it: a whole number, a list of them, or ``None``."""
-    if seed is None or (isinstance(seed, Integral) and not isinstance(seed, bool)):
-        return None if seed is None else int(seed)
+    if seed is None or isinstance(seed, Real):
+        return None if seed is None else _check_one_seed(seed, seed)
     seeds = seed.tolist() if hasattr(seed, "tolist") else list(seed) if isinstance(seed, Iterable) else [None]
-    if not isinstance(seeds, list) or not seeds or not all(isinstance(s, Integral) and not isinstance(s, bool) for s in seeds):
-        raise ValueError(f"seed must be a whole number, a sequence of them, one a replica, or None; got {seed!r}")
-    return [int(s) for s in seeds]
+    return [_check_one_seed(s, seed) for s in seeds] if isinstance(seeds, list) and seeds else _check_one_seed(None, seed)
+
+
+def _check_one_seed(value: object, seed: object) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= value < 2**32:  # torch's CPU generator takes no more
+        raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, a sequence of them, one a replica, or None; got {seed!r}")
+    return int(value)
 
 
 def check_order(order: float) -> None:
@@ -37,14 +41,14 @@ def check_order(order: float) -> None:
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
     """``value`` must be one of ``choices``."""
     choices = list(choices)
-    if value not in choices or (isinstance(value, bool) and not any(value is c for c in choices)):
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name: the nearest known ones, or all of them where none is near."""
     known = sorted(known)
-    close = get_close_matches(str(name), known, n=3, cutoff=0.5)
+    close = get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?" if close else f"known are: {', '.join(known) or 'none'}"
 
 
@@ -76,16 +80,18 @@ def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor
     for name, rows in (("x", x), ("y", y)):
         if rows.device.type == "cpu":
             check_finite(name, rows)
-    check_weights("x_weights", x_weights, x.shape, x.device.type == "cpu")
-    check_weights("y_weights", y_weights, y.shape, y.device.type == "cpu")
+    check_weights("x_weights", x_weights, x.shape, x.device, x.device.type == "cpu")
+    check_weights("y_weights", y_weights, y.shape, y.device, y.device.type == "cpu")
 
 
-def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], look_inside: bool) -> None:
+def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], device: torch.device, look_inside: bool) -> None:
     """Weights that broadcast to ``shape``, are not negative and do not all vanish in any row."""
     if weights is None:
         return
-    if not isinstance(weights, Tensor):
-        raise ValueError(f"{name} must be a tensor; got {type(weights).__name__}")
+    if not isinstance(weights, Tensor) or weights.is_complex() or weights.layout != torch.strided:
+        raise ValueError(f"{name} must be a dense tensor of real numbers; got {_describe(weights)}")
+    if weights.device != device:
+        raise ValueError(f"{name} must be on the device of its samples, {device}; got {weights.device}")
     try:
         fits = torch.broadcast_shapes(weights.shape, shape) == torch.Size(shape) and weights.shape[-1] == shape[-1]
     except (RuntimeError, IndexError):
@@ -96,13 +102,15 @@ def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], loo
         bad = ~torch.isfinite(weights) | (weights < 0)
         if bad.any():
             raise ValueError(f"{name} must be finite and not negative; got {weights[bad][0].item()} among its values")
-        if (weights.sum(-1) <= 0).any():
+        if (weights.amax(-1) == 0).any():
             raise ValueError(f"{name} must not sum to zero; got weights that are all 0")
 
 
-def check_directions(directions: Tensor, lead: tuple[int, ...], dim: int, look_inside: bool) -> None:
+def check_directions(directions: Tensor, lead: tuple[int, ...], dim: int, device: torch.device, look_inside: bool) -> None:
     """Directions ``[L, dim]`` or ``[..., L, dim]`` for samples with leading dimensions ``lead``."""
     _check_float("directions", directions)
+    if directions.device != device:
+        raise ValueError(f"directions must be on the device of the samples, {device}; got {directions.device}")
     wanted = f"[L, {dim}]" + (f" or {[*lead, 'L', dim]}" if lead else "")
     ok = directions.ndim >= 2 and directions.shape[-1] == dim and directions.shape[-2] >= 1
     if not ok or directions.shape[:-2] not in ((), tuple(lead)):
@@ -120,11 +128,18 @@ def check_finite(name: str, values: Tensor) -> None:
             raise ValueError(f"{name} must be finite; got {bad[0].item()}, and {len(bad)} of {values.numel()} values are not finite")
 
 
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
 def _check_float(name: str, samples: Tensor) -> None:
-    if not isinstance(samples, Tensor):
-        raise ValueError(f"{name} must be a tensor; got {type(samples).__name__}")
-    if not samples.is_floating_point():
-        raise ValueError(f"{name} must be of a floating point type; got {samples.dtype}")
+    if not isinstance(samples, Tensor) or samples.layout != torch.strided:
+        raise ValueError(f"{name} must be a dense tensor; got {_describe(samples)}")
+    if samples.dtype not in _FLOATS:
+        raise ValueError(f"{name} must be of a floating point type of at least 16 bits; got {samples.dtype}")
+
+
+def _describe(value: object) -> str:
+    return f"one of {value.dtype}, {value.layout}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def _check_same_device(name: str, one: Tensor, other_name: str, other: Tensor) -> None:

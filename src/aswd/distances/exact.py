@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.distances.checks import check_choice, check_order
+from aswd.distances.checks import check_choice, check_order, check_seed
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.problem import Problem, eager
 
@@ -43,6 +43,8 @@ class Wasserstein(nn.Module):
         check_order(order)
         check_choice("reduction", reduction, ["mean", "sum"])
         check_choice("root", root, [True, False])
+        check_choice("validate", validate, [True, False])
+        check_seed(seed)
         self.order, self.reduction, self.root, self.validate = float(order), reduction, root, validate
 
     @eager
@@ -58,6 +60,8 @@ class Wasserstein(nn.Module):
         if directions is not None:
             raise ValueError("directions must be left out: the exact Wasserstein distance has none")
         problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate)
+        if problem.x.device.type == "meta":
+            raise ValueError("x must hold values, from which the exact plan is found; got a tensor on the device meta")
         with torch.autocast(problem.x.device.type, enabled=False):
             couplings = optimal_couplings(problem.x, problem.y, problem.x_weights, problem.y_weights, self.order)
             costs = [self._cost(xr, yr, coupling) for xr, yr, coupling in zip(problem.x, problem.y, couplings, strict=True)]
@@ -95,7 +99,9 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
         return i, j, np.full(n, 1 / n)
     import ot
 
-    a, b = (np.full(size, 1 / size) if w is None else (w / w.sum()).numpy() for w, size in ((x_weights, n), (y_weights, m)))
+    a, b = (
+        np.full(size, 1 / size) if w is None else (w / w.sum()).numpy() for w, size in ((x_weights, n), (y_weights, m))
+    )  # to the last bit
     plan = ot.emd(a, b, cost, numItermax=10_000_000)
     i, j = plan.nonzero()
     return i, j, plan[i, j]

@@ -25,7 +25,7 @@ register("max_gswd_poly3", **searched, degree=3)(Polynomial)
 register("max_gswd_poly5", **searched, degree=5)(Polynomial)
 register("max_gswd_circular", **searched)(Circular)
 for depth in (1, 2, 3):
-    register(f"max_gswd_nn{depth}", directions=None, **learned, depth=depth, penalty=0.0)(Neural)
+    register(f"max_gswd_nn{depth}", directions=None, **learned, depth=depth, penalty=0.0, objective="sum")(Neural)
 
 register("dswd", **pushed)(Linear)
 register("dgswd_circular", **pushed)(Circular)

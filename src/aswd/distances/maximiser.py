@@ -59,7 +59,7 @@ class Maximiser:
                 moments.count += 1
                 adam(
                     [parameters[name] for name in names],
-                    list(grads),
+                    [grad.contiguous() for grad in grads],  # the fused kernel reads memory as if it were
                     [moments.first[name] for name in names],
                     [moments.second[name] for name in names],
                     [],
@@ -146,8 +146,8 @@ class Learned(nn.Module):
 
     def _load_from_state_dict(self, state_dict, prefix, *args) -> None:
         arriving = {k.removeprefix(prefix): v for k, v in state_dict.items() if k.startswith(prefix)}
-        arriving.pop("_extra_state", None)
-        self._buffers.clear()
-        for name, value in arriving.items():
-            self.register_buffer(name, torch.empty_like(value))
+        if arriving.pop("_extra_state", None) is not None:
+            self._buffers.clear()
+            for name, value in arriving.items():
+                self.register_buffer(name, torch.empty_like(value))
         super()._load_from_state_dict(state_dict, prefix, *args)

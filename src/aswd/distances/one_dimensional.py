@@ -62,7 +62,10 @@ def wasserstein_1d(
     dtype = torch.promote_types(x.dtype, y.dtype)
     compute = torch.promote_types(dtype, torch.float32)
     batch, n, m = x.shape[:-1], x.shape[-1], y.shape[-1]
-    rows = [None if w is None else w.to(compute).expand(*batch, size).reshape(-1, size) for w, size in ((x_weights, n), (y_weights, m))]
+    rows = [
+        None if w is None else normalise_weights(w, compute).expand(*batch, size).reshape(-1, size)
+        for w, size in ((x_weights, n), (y_weights, m))
+    ]
     plan = quantile_plan(n, m, *rows, device=x.device, dtype=compute)
     cost = _RowCost.apply(x.to(compute).reshape(-1, n), y.to(compute).reshape(-1, m), plan, float(order))
     return (safe_root(cost, order) if root else cost).reshape(batch).to(dtype)
@@ -72,8 +75,15 @@ def safe_root(power: Tensor, order: float) -> Tensor:
     """``power ** (1 / order)`` with gradient zero, not infinity, at zero."""
     if order == 1:
         return power
-    positive = power > 0
-    return torch.where(positive, torch.where(positive, power, 1).pow(1 / order), 0)
+    zero = power == 0  # a NaN is not zero, and stays one
+    return torch.where(zero, 0, torch.where(zero, 1, power).pow(1 / order))
+
+
+def normalise_weights(weights: Tensor, dtype: torch.dtype) -> Tensor:
+    """Weights that sum to one on the last axis; by their largest first, so that neither scale nor type can spoil the sum."""
+    weights = weights.detach().to(torch.promote_types(weights.dtype, dtype))
+    weights = weights / weights.amax(-1, keepdim=True)
+    return (weights / weights.sum(-1, keepdim=True)).to(dtype)
 
 
 class _RowCost(torch.autograd.Function):
@@ -278,7 +288,8 @@ class _Buffers:
         self.positions = np.tile(np.arange(shape[1], dtype=np.int64), (shape[0], 1))
         self.neighbours = self.ordered.reshape(-1)[:-1], self.ordered.reshape(-1)[1:]
         self.tied = np.empty(self.ordered.size - 1, bool)  # places tied with the place after them
-        self.result = torch.from_numpy(self.ordered), torch.from_numpy(self.index)
+        with torch.inference_mode(False):  # to be written to in any mode later
+            self.result = torch.from_numpy(self.ordered), torch.from_numpy(self.index)
 
 
 class _Scratch(threading.local):

@@ -56,7 +56,7 @@ class NormPenalty(Penalty):
         penalty: lambda >= 0.
         penalty_form: ``"moment"``: E^(1/k) norm(g)^k, the paper's equation; ``"mean_norm"``: E norm(g), the released code;
             ``"algorithm1"``: the sum over n of (norm(g_n)^k / N)^(1/k), the paper's pseudo-code.
-        penalty_relative: divide lambda by the mean of abs(y), as the released flow does.
+        penalty_relative: divide lambda by the mean of abs(y), as the released flow does (where y is not all zero).
         objective: samples that the distance counts as: ``"mean"`` (one), ``"sum"`` (N), or a number.
     """
 
@@ -75,11 +75,14 @@ class NormPenalty(Penalty):
         if self.penalty == 0:
             return s.theta.new_zeros(())
         size = self._size(s, s.x_features, s.x_weights) + self._size(s, s.y_features, s.y_weights)
-        return (self.penalty / s.y.abs().mean((1, 2)) if self.penalty_relative else self.penalty) * size
+        if not self.penalty_relative:
+            return self.penalty * size
+        scale = s.y.abs().mean((1, 2))
+        return self.penalty * size / torch.where(scale == 0, 1, scale)
 
     def _size(self, s: Slices, features: Tensor, weights: Tensor | None) -> Tensor:
         norm = s.projection.output_norm(features, s.parameters)
-        share = 1 / norm.shape[1] if weights is None else weights / weights.sum(1, keepdim=True)
+        share = 1 / norm.shape[1] if weights is None else weights
         if self.penalty_form == "mean_norm":
             return norm.mean(1) if weights is None else (share * norm).sum(1)
         power = share * norm.pow(s.order)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_samples, check_weights
+from aswd.distances.one_dimensional import normalise_weights
 
 NARROW = 32  # dimensions up to which the layout of the samples decides how fast a product with them is
 
@@ -35,7 +36,7 @@ class Problem:
 
     x: Tensor  # [R, N, d]
     y: Tensor  # [R, M, d]
-    x_weights: Tensor | None  # [R, N]
+    x_weights: Tensor | None  # [R, N], summing to one
     y_weights: Tensor | None  # [R, M]
     lead: tuple[int, ...]  # the caller's leading dimensions, of R elements in all
     dtype: torch.dtype  # the caller's
@@ -62,7 +63,7 @@ class Problem:
                 f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
             ) from None
         for name, weights, samples in (("x_weights", x_weights, x), ("y_weights", y_weights, y)):
-            check_weights(name, weights, (*lead, samples.shape[-2]), look_inside)
+            check_weights(name, weights, (*lead, samples.shape[-2]), samples.device, look_inside)
             if weights is not None and reduction == "sum":
                 raise ValueError(f"{name} must be left out with reduction='sum', which counts every sample as one; use reduction='mean'")
         if reduction == "sum" and x.shape[-2] != y.shape[-2]:
@@ -75,7 +76,8 @@ class Problem:
         def flat(tensor: Tensor | None, kept: int) -> Tensor | None:
             if tensor is None:
                 return None
-            tensor = tensor.to(x.device, compute).expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
+            tensor = tensor.to(compute) if kept == 2 else normalise_weights(tensor, compute)
+            tensor = tensor.expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
             if kept == 2 and tensor.shape[-1] <= NARROW:  # samples on the fastest axis, where the vector units want them
                 tensor = tensor.mT.contiguous().mT
             return tensor.clone() if copy else tensor

@@ -9,7 +9,7 @@ projection       features                                         slice
 linear           x                                                <x, theta>
 polynomial       all monomials of degree m                        <features, theta>
 circular         x                                                norm(x - r theta)
-neural           last hidden layer of an MLP, and a one           <features, theta>, theta = last layer
+neural           last hidden layer of an MLP                      <features, theta>, theta = last layer
 augmented        g(x), see :mod:`aswd.distances.augmented`        <g(x), theta>
 ===============  ===============================================  ==================================
 """
@@ -21,10 +21,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -46,7 +47,7 @@ class Projection:
         """Dimension of theta for samples of dimension ``dim``."""
         return dim
 
-    def check(self, x: Tensor, y: Tensor) -> None:
+    def check(self, x: Tensor, y: Tensor, num_directions: int) -> None:
         """Refuse samples ``[R, N, d]`` and ``[R, M, d]`` that the projection cannot take, before anything is allocated for them."""
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
@@ -129,16 +130,18 @@ class Polynomial(Linear):
     def direction_dim(self, dim: int) -> int:
         return math.comb(dim + self.degree - 1, self.degree)
 
-    def check(self, x: Tensor, y: Tensor) -> None:
+    def check(self, x: Tensor, y: Tensor, num_directions: int) -> None:
         free = _free_memory(x.device)
         if free is None:
             return
         count, samples = self.direction_dim(x.shape[-1]), len(x) * (x.shape[1] + y.shape[1])
-        needed = 2 * count * samples * x.element_size()  # the monomials, and a factor on their way
+        rows = 2 * (samples + len(x) * num_directions)  # monomials and directions, each with a copy on its way
+        needed = count * (rows * x.element_size() + self.degree * 8)
         if needed > free:
             raise ValueError(
-                f"degree={self.degree} in dimension {x.shape[-1]} has {count:,} monomials, which would take {needed / 2**30:,.1f} GiB for "
-                f"{samples} samples where {free / 2**30:,.1f} GiB are free: use a lower degree, dimension or number of samples"
+                f"degree={self.degree} in dimension {x.shape[-1]} has {count:,} monomials, which would take {needed / 2**30:,.1f} GiB "
+                f"for {samples} samples and {num_directions} directions where {free / 2**30:,.1f} GiB are free: "
+                "use a lower degree or dimension, or fewer of them"
             )
 
     def features(self, x: Tensor, parameters: Parameters) -> Tensor:
@@ -162,7 +165,8 @@ def _free_memory(device: torch.device) -> int | None:
 @lru_cache(maxsize=8)
 def _monomials(dim: int, degree: int, device: torch.device) -> Tensor:
     """``[degree, count]``: the variables whose product each monomial is."""
-    return torch.tensor(list(combinations_with_replacement(range(dim), degree)), device=device).mT
+    factors = chain.from_iterable(combinations_with_replacement(range(dim), degree))
+    return torch.from_numpy(np.fromiter(factors, np.int64).reshape(-1, degree)).to(device).mT
 
 
 @dataclass
@@ -171,8 +175,9 @@ class Circular(Projection):
 
     Only differences of values count, so for d above 16 the constant r norm(theta) is left out:
     with :math:`u = |x|^2 - 2 r \langle x, \theta \rangle`, :math:`p = u / (\sqrt{u + r^2 |\theta|^2} + r |\theta|)`, which costs
-    a matrix product instead of an N x d x L tensor and keeps float32 precision at r = 1000. In few dimensions samples do lie on
-    the circle itself, where that radicand cancels: there the differences are taken one coordinate at a time.
+    a matrix product instead of an N x d x L tensor and keeps float32 precision at r = 1000. That radicand cancels for samples close to
+    r theta. In few dimensions they do come close, and there the differences are taken one coordinate at a time; in many, where a
+    random theta is far from every sample, use float64 if you hand in directions that are not.
 
     Args:
         radius: r > 0.
@@ -204,7 +209,7 @@ class Circular(Projection):
         self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
     ) -> tuple[Tensor | None, Tensor | None]:
         r, norms = self.radius, residual
-        pull = torch.where(norms > 0, slope / norms, 0)
+        pull = torch.where(norms == 0, 0, slope / norms)
         if features.shape[-1] > self._direct_up_to:
             x_grad = pull.sum(1)[..., None] * features - r * weigh_rows(pull, directions) if need[0] else None
             d_grad = r * (r * pull.sum(2)[..., None] * directions - weigh_columns(pull, features)) if need[1] else None
@@ -248,16 +253,17 @@ class Neural(Linear):
         return parameters | linear_layer(streams, fan_in, self.num_projections, "last_")
 
     def own_directions(self, parameters: Parameters) -> Tensor:
-        return torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)
+        return parameters["last_weight"]  # its bias moves both sides alike: no distance feels it
 
     def features(self, x: Tensor, parameters: Parameters) -> Tensor:
         for layer in range(self.depth):
             x = functional.leaky_relu(apply_layer(x, parameters, f"hidden{layer}_"))
-        return join(x, torch.ones_like(x[..., :1]))  # the one carries the last layer's bias
+        return x
 
     def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
-        last = self.own_directions(parameters)
-        return _root(((features @ (last.mT @ last)) * features).sum(-1))
+        last = torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)
+        inputs = join(features, torch.ones_like(features[..., :1]))
+        return _root(((inputs @ (last.mT @ last)) * inputs).sum(-1))
 
 
 def norm(features: Tensor) -> Tensor:

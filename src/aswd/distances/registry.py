@@ -51,6 +51,20 @@ class Composition:
     penalised_by: type[Penalty] | None = None
     defaults: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for key in self.defaults:
+            if key not in self._fields():
+                raise ValueError(f"the composition has no option {key!r} to give a default to: {nearest(key, self._fields())}")
+        if self.maximised == "directions" and not getattr(self.directions, "parameter_names", ()):
+            name = getattr(self.directions, "__name__", None)
+            raise ValueError(f"maximised='directions' needs directions with parameters, such as Single or PushForward; got {name}")
+        if self.maximised == "projection" and self.projection.initialise is Projection.initialise:
+            raise ValueError(
+                f"maximised='projection' needs a projection with parameters; {self.projection.__name__} does not initialise any"
+            )
+        if self.directions is None and self.projection.own_directions is Projection.own_directions:
+            raise ValueError(f"directions=None needs a projection with directions of its own; {self.projection.__name__} has none")
+
     @property
     def parts(self) -> dict[str, type]:
         """Classes of the parts, under the names that :class:`SlicedDistance` has for them."""
@@ -60,10 +74,12 @@ class Composition:
 
     def options(self) -> dict[str, Any]:
         """All options with their defaults."""
+        return self._fields() | self.defaults
+
+    def _fields(self) -> dict[str, Any]:
         found = {f.name: f.default for part in self.parts.values() if hasattr(part, "__dataclass_fields__") for f in fields(part)}
         keywords = inspect.signature(SlicedDistance).parameters.values()
-        found |= {p.name: p.default for p in keywords if p.kind is p.KEYWORD_ONLY}
-        return found | self.defaults
+        return found | {p.name: p.default for p in keywords if p.kind is p.KEYWORD_ONLY}
 
     def reading(self, name: str) -> dict[str, Any]:
         """The options that a reading of the paper sets for this distance."""
@@ -133,7 +149,7 @@ def options(name: str) -> dict[str, Any]:
     return factory.options() if isinstance(factory, Composition) else dict(_signature(factory))
 
 
-def build(name: str, *, reading: str = "reference", **given: Any) -> nn.Module:
+def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Module:
     """The distance ``name`` with the options given.
 
     Args:

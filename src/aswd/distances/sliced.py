@@ -65,6 +65,7 @@ class SlicedDistance(nn.Module):
         check_choice("root", root, [True, False])
         check_choice("aggregation", aggregation, ["mean", "algorithm1"])
         check_choice("maximised", maximised, ["projection", "directions", None])
+        check_choice("validate", validate, [True, False])
         self.projection, self.directions = projection, directions
         self.maximised, self.maximiser, self.penalty = maximised, maximiser, penalty
         self.order, self.reduction, self.root, self.aggregation = float(order), reduction, root, aggregation
@@ -104,15 +105,21 @@ class SlicedDistance(nn.Module):
         return self._solve(x, y, x_weights, y_weights, directions, maximise=False)
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
-        """Forget what was learned and start the random streams again from ``seed``."""
+        """Forget what was learned and start the random streams again, from ``seed`` or from where they started before."""
         self.learned.forget()
-        self.streams = Streams(seed)
+        self.streams = Streams(self.streams.seed if seed is None else seed)
 
     def get_extra_state(self) -> dict:
-        return self.streams.state()
+        return {"made_of": self._made_of(), "streams": self.streams.state()}
 
     def set_extra_state(self, state: dict) -> None:
-        self.streams.restore(state)
+        if state["made_of"] != self._made_of():
+            raise ValueError(f"state_dict must be of a distance made of {self._made_of()}; got one of {state['made_of']}")
+        self.streams.restore(state["streams"])
+
+    def _made_of(self) -> str:
+        """What decides which parameters there are, and of what shape."""
+        return f"{self.projection!r} with directions {type(self.directions).__name__}, maximised: {self.maximised}"
 
     def _solve(
         self,
@@ -123,13 +130,14 @@ class SlicedDistance(nn.Module):
         directions: Tensor | None,
         maximise: bool,
     ) -> Tensor:
-        # An inner loop needs gradients, also where the caller measures in inference mode.
-        inference = torch.is_inference_mode_enabled() and self.maximised is not None
+        # An inner loop needs gradients, also where the caller measures in inference mode, and what is kept must be of use outside it.
+        inference = torch.is_inference_mode_enabled()
         with torch.inference_mode(False) if inference else nullcontext():
             problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
             with torch.autocast(problem.x.device.type, enabled=False) if x.device.type != "meta" else nullcontext():
-                self.projection.check(problem.x, problem.y)
                 given = self._given(directions, problem)
+                drawn = getattr(self.directions, "num_projections", 1)
+                self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])
                 parameters = self._start(problem)
                 if not maximise:
                     base = self._base(problem) if given is None else given
@@ -151,8 +159,8 @@ class SlicedDistance(nn.Module):
         if self.directions is None:
             raise ValueError("directions must be left out: this distance has none, its projections are the outputs of a network")
         dim = self.projection.direction_dim(problem.dim)
-        check_directions(directions, problem.lead, dim, problem.look_inside)
-        directions = directions.to(problem.x)
+        check_directions(directions, problem.lead, dim, problem.x.device, problem.look_inside)
+        directions = directions.to(problem.x.dtype)
         return directions.expand(*problem.lead, *directions.shape[-2:]).reshape(problem.replicas, -1, dim)
 
     def _start(self, problem: Problem) -> dict[str, Tensor]:

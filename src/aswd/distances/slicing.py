@@ -83,7 +83,7 @@ class _MeanSliceCost(torch.autograd.Function):
             cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes
             if root_each:
                 root = safe_root(cost, order)
-                slope_of_root = torch.where(cost > 0, root / torch.where(cost > 0, cost, 1) / order, 0)[..., None]
+                slope_of_root = torch.where(cost == 0, 0, root / cost / order)[..., None]
                 cost = root
                 for slope, needed in ((u, need_u), (v, need_v)):
                     if needed:

@@ -30,7 +30,7 @@ class Streams:
     def prepare(self, count: int, device: torch.device, dtype: torch.dtype) -> None:
         """Serve ``count`` replicas on ``device`` from now on. A change of device starts the streams again from their seeds there."""
         if self._seed is None:
-            self._seed = int(torch.randint(2**62, ()))
+            self._seed = int(torch.randint(2**31, ()))
         if not isinstance(self._seed, int) and len(self._seed) != count:
             raise ValueError(f"seed has {len(self._seed)} values but the samples have {count} replicas: give one seed for each")
         if device != self._device:
@@ -41,6 +41,11 @@ class Streams:
         for i in range(len(self._generators), count):
             seed = self._seed + i if isinstance(self._seed, int) else self._seed[i]
             self._generators.append(torch.Generator(device).manual_seed(seed))
+
+    @property
+    def seed(self) -> int | list[int] | None:
+        """What the streams started from."""
+        return self._seed
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers, ``[R, *shape]``."""
