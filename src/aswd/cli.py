@@ -10,7 +10,7 @@ import aswd
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code is 0 for success, 1 for a result that falls short, 2 for a mistake in the call."""
+    """Run the command line; the exit code is 0 for success and 2 for a mistake in the call."""
     parser = argparse.ArgumentParser(prog="aswd", description=aswd.__doc__)
     parser.add_argument("--version", action="version", version=f"aswd {aswd.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -44,7 +44,8 @@ def _bench(options: argparse.Namespace) -> int:
         titles = "\n  ".join(case.title for case in distances.CASES)
         print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
         return 2
-    return 0 if distances.run(options.output, options.rounds, options.only) else 1
+    distances.run(options.output, options.rounds, options.only)
+    return 0
 
 
 if __name__ == "__main__":

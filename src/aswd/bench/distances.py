@@ -115,18 +115,18 @@ def growth(rounds: int, on_round: Callable[[], None]) -> dict[int, float]:
     return {n: medians[str(n)][0] for n in sizes}
 
 
-def run(output: Path, rounds: int = 7, only: str | None = None) -> bool:
-    """Run the benchmark, print its table and write it as JSON. Whether all bars were met."""
+def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
+    """Run the benchmark, print its table and write it as JSON."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _run(output, rounds, [case for case in CASES if only is None or only in case.title], whole=only is None)
+        _run(output, rounds, [case for case in CASES if only is None or only in case.title], whole=only is None)
     finally:
         torch.set_num_threads(threads)
 
 
-def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> bool:
-    rows, met = [], True
+def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
+    rows = []
     with tqdm(total=(len(cases) + whole) * rounds, unit="round", leave=False) as bar:
         for case in cases:
             bar.set_description(case.title)
@@ -138,15 +138,11 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> bool:
             bar.set_description("memory of the circular distance")
             memory = {which: peak_memory(circular_call, which) for which in ("ours", "plain")}
     lines = [("case", "plain", "POT", "ours", "to plain", "to POT", "")]
-    for row in rows:
-        line, good = _line(row)
-        lines.append(line)
-        met &= good
+    lines += [_line(row) for row in rows]
     print(_table(lines))
     report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "threads": 1}
     if whole:
         share = memory["ours"] / memory["plain"]
-        met &= share <= 0.01
         print(f"\nMemory of circular N=512 d=784 L=1000: plain {memory['plain'] / 2**30:.2f} GiB, ours {memory['ours'] / 2**30:.3f} GiB,")
         print(f"  {share:.4f} of it: {'ok' if share <= 0.01 else 'MISSED'} (at most 0.01)")
         first, last = min(times), max(times)
@@ -158,10 +154,9 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> bool:
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(report, indent=2))
     print(f"\nSeconds and ratios are in {output}. Medians at one thread, forward and backward to x, alternatives taking turns.")
-    return met
 
 
-def _line(row: dict) -> tuple[tuple[str, ...], bool]:
+def _line(row: dict) -> tuple[str, ...]:
     ours = row["ours"]["seconds"]
     ratios = {name: row[name]["seconds"] / ours for name in ("plain", "pot") if name in row}
     bars = {"plain": row["plain_bar"], "pot": row["pot_bar"]}
@@ -169,7 +164,7 @@ def _line(row: dict) -> tuple[tuple[str, ...], bool]:
     has_bar = any(bars[name] is not None for name in ratios)
     verdict = f"MISSED {', '.join(missed)}" if missed else "ok" if has_bar else ""
     seconds = [f"{1e3 * row[name]['seconds']:.2f} ms" if name in row else "-" for name in ("plain", "pot", "ours")]
-    return (row["title"], *seconds, *(f"{ratios[n]:.1f}x" if n in ratios else "-" for n in ("plain", "pot")), verdict), not missed
+    return (row["title"], *seconds, *(f"{ratios[n]:.1f}x" if n in ratios else "-" for n in ("plain", "pot")), verdict)
 
 
 def _table(lines: list[tuple[str, ...]]) -> str:

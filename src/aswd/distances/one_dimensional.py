@@ -101,7 +101,8 @@ class _RowCost(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):
-        return *(None if slope is None else (ctx.scale * grad)[:, None] * slope for slope in ctx.saved_tensors), None, None
+        scales = ctx.scale * grad, -ctx.scale * grad
+        return *(None if slope is None else s[:, None] * slope for s, slope in zip(scales, ctx.saved_tensors, strict=True)), None, None
 
 
 class Plan:
@@ -153,9 +154,9 @@ def _uniform_meetings(n: int, m: int, device: torch.device, dtype: torch.dtype) 
 def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:
     r"""W_k^k of every row of ``u [rows, N]`` and ``v [rows, M]``, and its slopes **in place** of the rows.
 
-    ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten by slopes, which
-    times :meth:`Plan.slope_scale` are the gradient of their cost; else they are left as they are. Rows are independent, so
-    they are worked on in blocks, in as many threads as torch has: numpy releases the interpreter's lock while it sorts.
+    ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten by slopes, which times
+    :meth:`Plan.slope_scale` are the gradient of their cost, in ``v`` minus that; else they are left as they are. Rows are
+    independent, so they are worked on in blocks, in as many threads as torch has: numpy releases the interpreter's lock while it sorts.
     """
     size = max(u.shape[1], v.shape[1])
     share = u.shape[1] if plan.shares_mass else 1
@@ -192,13 +193,13 @@ def _solve_block(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, n
         if need_u:
             u.scatter_(1, u_index, slope)
         if need_v:
-            v.scatter_(1, v_index, slope.neg_())
+            v.scatter_(1, v_index, slope)
         return cost
     cost, slope = _power(u_sorted.gather(1, i).sub_(v_sorted.gather(1, j)), order, mass)
     if need_u:
         u.zero_().scatter_add_(1, u_index.gather(1, i), slope)
     if need_v:
-        v.zero_().scatter_add_(1, v_index.gather(1, j), slope.neg_())
+        v.zero_().scatter_add_(1, v_index.gather(1, j), slope)
     return cost
 
 

@@ -80,7 +80,7 @@ class _MeanSliceCost(torch.autograd.Function):
             theta = directions[rows, cols]
             u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
             u_residual, v_residual = projection.slice(x[rows], theta, u), projection.slice(y[rows], theta, v)
-            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes
+            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, v with the sign of u's
             if root_each:
                 root = safe_root(cost, order)
                 slope_of_root = torch.where(cost == 0, 0, root / cost / order)[..., None]
@@ -101,9 +101,10 @@ class _MeanSliceCost(torch.autograd.Function):
                 elif side_grad is not None:
                     side_grad[rows] += side_part
             if need_directions:
-                torch.add(*d_parts, out=d_grad[rows, cols])
+                torch.sub(*d_parts, out=d_grad[rows, cols])
         scale = plan.slope_scale(x.shape[1], order) / count
-        ctx.save_for_backward(*(None if g is None else g.mul_(scale) for g in (x_grad, y_grad, d_grad)))
+        scaled = (x_grad, scale), (y_grad, -scale), (d_grad, scale)
+        ctx.save_for_backward(*(None if grad is None else grad.mul_(s) for grad, s in scaled))
         return total.div_(count)
 
     @staticmethod
