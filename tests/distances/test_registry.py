@@ -73,6 +73,21 @@ def test_a_projection_class_of_one_s_own():
     assert found.mean() > drawn.mean()
 
 
+def test_a_plain_class_can_be_restored():
+    """Its state names what it belongs to, and that is no address in memory."""
+
+    @register("swd_plain")
+    class Plain(Projection):
+        def values(self, features, directions):
+            return directions @ features.mT
+
+    x, y = clouds()
+    distance, restored = build("swd_plain", seed=0), build("swd_plain", seed=1)
+    distance(x, y)
+    restored.load_state_dict(distance.state_dict())
+    assert torch.equal(restored(x, y), distance(x, y))
+
+
 def test_a_composition_in_a_function():
     @register("swd_of_unit_balls")
     def unit_balls(num_projections=10, seed=None):

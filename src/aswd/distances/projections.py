@@ -43,6 +43,9 @@ class Projection:
     The only thing that a new projection must give is :meth:`values`; its gradient then comes from autograd.
     """
 
+    def __repr__(self) -> str:  # without the address: a state_dict names what it belongs to; a dataclass adds its fields
+        return f"{type(self).__name__}()"
+
     def direction_dim(self, dim: int) -> int:
         """Dimension of theta for samples of dimension ``dim``."""
         return dim
