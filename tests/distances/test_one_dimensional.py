@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from aswd.distances import one_dimensional, wasserstein_1d
+from aswd.distances import sorting, wasserstein_1d
 
 
 def transport_cost(u, v, a, b, order):
@@ -79,7 +79,7 @@ def test_fast_path_on_and_off_agree(monkeypatch, kind, n, m, weighted):
     weights = (torch.rand(n), torch.rand(m)) if weighted else (None, None)
     results = []
     for fast in (True, False):
-        monkeypatch.setattr(one_dimensional, "_fast_sort", fast)
+        monkeypatch.setattr(sorting, "_fast_sort", fast)
         a, b = u.clone().requires_grad_(), v.clone().requires_grad_()
         value = wasserstein_1d(a, b, *weights, root=False)
         value.sum().backward()
@@ -91,7 +91,7 @@ def test_fast_path_on_and_off_agree(monkeypatch, kind, n, m, weighted):
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_sort_is_a_stable_sort(kind):
     values = rows(kind, 300, 300)[0] + 0
-    ordered, index = one_dimensional._sort(values, True, 0)
+    ordered, index = sorting.sort_rows(values, True, 0)
     expected = values.sort(dim=1, stable=True)
     assert torch.equal(ordered, expected.values)
     assert torch.equal(index, expected.indices)
@@ -99,7 +99,7 @@ def test_packed_sort_is_a_stable_sort(kind):
 
 def test_rows_with_infinities_fall_back():
     values = torch.tensor([[1.0, float("inf"), -float("inf"), 0.0, float("inf")]])
-    ordered, index = one_dimensional._sort(values, True, 0)
+    ordered, index = sorting.sort_rows(values, True, 0)
     assert torch.equal(ordered, values.sort().values)
     assert torch.equal(index, values.sort(stable=True).indices)
 

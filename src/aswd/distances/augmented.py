@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.checks import check_at_least, check_choice
-from aswd.distances.projections import Linear, Parameters, apply_layer, join, linear_layer, norm
+from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, norm
+from aswd.distances.projections import Linear
 from aswd.distances.streams import Streams
 
 ACTIVATIONS = {

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.checks import check_at_least
-from aswd.distances.projections import Parameters, apply_layer, linear_layer
+from aswd.distances.layers import Parameters, apply_layer, linear_layer
 from aswd.distances.streams import Streams
 
 

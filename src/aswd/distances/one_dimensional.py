@@ -8,16 +8,11 @@ which for N equally weighted samples a side is the mean of :math:`|u_{(n)} - v_{
 samples (the paper's equation for the empirical 1-D distance). Its gradient is closed-form,
 :math:`k |d|^{k-1} \operatorname{sign}(d)` carried back through the sort, so nothing here is differentiated by
 autograd: a solver returns the cost and the gradient together.
-
-Torch sorts slowly on a CPU. For float32 there, :func:`_sort` packs the position of every value into the mantissa
-bits that are free once the value is widened to float64, and one vectorised numpy sort gives values and
-permutation at once, exactly, with ties in order of position as a stable sort has them.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -26,11 +21,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_order, check_rows
-
-_INDEX_MASK = (1 << 26) - 1  # of 29 free bits: so small a position does not change what float32 a key rounds to
-_BLOCK = 131_072  # values sorted at a time: large enough to pay for the calls, small enough for the cache
-
-_fast_sort = True  # the numpy path for float32 on a CPU; tests switch it off to compare
+from aswd.distances.sorting import BLOCK, sort_is_fast, sort_rows
 
 
 def wasserstein_1d(
@@ -160,9 +151,9 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
     """
     size = max(u.shape[1], v.shape[1])
     share = u.shape[1] if plan.shares_mass else 1
-    if not (_fast_sort and u.device.type == "cpu" and u.dtype == torch.float32 and size <= _INDEX_MASK):
+    if not sort_is_fast(u):
         return _solve_block(u, v, plan, order, need_u, need_v) / share
-    step = max(1, _BLOCK // size)
+    step = max(1, BLOCK // size)
     starts = range(0, len(u), step)
 
     def block(start: int) -> Tensor:
@@ -182,8 +173,8 @@ def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
 
 def _solve_block(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:
     weighted = plan.u_weights is not None
-    u_sorted, u_index = _sort(u, need_u or weighted, 0)
-    v_sorted, v_index = _sort(v, need_v or weighted, 1)
+    u_sorted, u_index = sort_rows(u, need_u or weighted, 0)
+    v_sorted, v_index = sort_rows(v, need_v or weighted, 1)
     if weighted:
         i, j, mass = _meetings(plan.u_weights.gather(1, u_index), plan.v_weights.gather(1, v_index))
     elif plan.meetings is not None:
@@ -227,81 +218,3 @@ def _meetings(u_weights: Tensor, v_weights: Tensor) -> tuple[Tensor, Tensor, Ten
     mass = torch.diff(ends, dim=1, prepend=torch.zeros_like(ends[:, :1]))
     i, j = (torch.searchsorted(level, ends) for level in levels)
     return i, j, mass.to(u_weights.dtype)
-
-
-def _sort(values: Tensor, with_index: bool, side: int) -> tuple[Tensor, Tensor | None]:
-    """Rows in ascending order and, if asked for, the stable permutation that sorts them.
-
-    On the fast path the results are scratch memory of this thread: good until the next call for the same ``side``.
-    """
-    if _fast_sort and values.device.type == "cpu" and values.dtype == torch.float32:
-        packed = (_packed_sort if with_index else _plain_sort)(values.numpy(), _scratch.side(side, values.shape))
-        if packed is not None:
-            return packed
-    result = values.sort(dim=1, stable=True)
-    return result.values, result.indices
-
-
-def _plain_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, None]:
-    np.copyto(scratch.ordered, values)
-    scratch.ordered.sort(axis=1)
-    return scratch.result[0], None
-
-
-def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor] | None:
-    """Sorted float32 rows and their permutation by one sort of float64 keys; ``None`` where there are infinities.
-
-    The key of the value at position n is the value with n in the low bits of its mantissa.
-    """
-    keys, index = scratch.keys, scratch.index
-    np.copyto(keys, values)
-    index |= scratch.positions
-    keys.sort(axis=1)
-    if np.isnan(keys[:, -1]).any():  # what an infinity becomes; NaN sorts last
-        return None
-    np.copyto(scratch.ordered, keys, casting="same_kind")  # rounds the position away
-    index &= _INDEX_MASK
-    if np.equal(*scratch.neighbours, out=scratch.tied).any():
-        _reverse_negative_ties(scratch)
-    return scratch.result
-
-
-def _reverse_negative_ties(scratch: _Buffers) -> None:
-    """Put runs of equal negative values in order of position: a larger mantissa has sorted their last position first."""
-    values, index = scratch.ordered.reshape(-1), scratch.index.reshape(-1)
-    tied = np.flatnonzero(scratch.tied)
-    tied = tied[(values[tied] < 0) & ((tied + 1) % scratch.ordered.shape[1] != 0)]
-    if not (tied[1:] - tied[:-1] == 1).any():  # pairs, the chance ties of random values: swap them
-        index[tied], index[tied + 1] = index[tied + 1], index[tied]
-    else:
-        first = np.flatnonzero(np.diff(tied, prepend=-2) != 1)
-        start, length = tied[first], np.diff(first, append=len(tied)) + 1
-        offset = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
-        index[np.repeat(start, length) + offset] = index[np.repeat(start + length - 1, length) - offset]
-
-
-class _Buffers:
-    """Working memory for one side of a block. Memory fresh from the system costs more than the passes over it."""
-
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.keys, self.ordered = np.empty(shape, np.float64), np.empty(shape, np.float32)
-        self.index = self.keys.view(np.int64)
-        self.positions = np.tile(np.arange(shape[1], dtype=np.int64), (shape[0], 1))
-        self.neighbours = self.ordered.reshape(-1)[:-1], self.ordered.reshape(-1)[1:]
-        self.tied = np.empty(self.ordered.size - 1, bool)  # places tied with the place after them
-        with torch.inference_mode(False):  # to be written to in any mode later
-            self.result = torch.from_numpy(self.ordered), torch.from_numpy(self.index)
-
-
-class _Scratch(threading.local):
-    """The last few :class:`_Buffers` of each thread."""
-
-    def __init__(self) -> None:
-        self._cached = lru_cache(maxsize=8)(lambda side, shape: _Buffers(shape))
-
-    def side(self, side: int, shape: tuple[int, int]) -> _Buffers:
-        """Buffers for a side of a block; those for very long rows are not kept."""
-        return _Buffers(shape) if shape[0] * shape[1] > 4 * _BLOCK else self._cached(side, shape)
-
-
-_scratch = _Scratch()

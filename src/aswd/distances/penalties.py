@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_at_least, check_choice
+from aswd.distances.layers import Parameters
 from aswd.distances.one_dimensional import safe_root
-from aswd.distances.projections import Parameters, Projection
+from aswd.distances.projections import Projection
 
 PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
 

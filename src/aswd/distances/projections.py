@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations_with_replacement
@@ -31,10 +31,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.checks import check_at_least
+from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, norm, root
 from aswd.distances.problem import NARROW
 from aswd.distances.streams import Streams
-
-Parameters = Mapping[str, Tensor]
 
 
 class Projection:
@@ -266,46 +265,4 @@ class Neural(Linear):
     def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
         last = torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)
         inputs = join(features, torch.ones_like(features[..., :1]))
-        return _root(((inputs @ (last.mT @ last)) * inputs).sum(-1))
-
-
-def norm(features: Tensor) -> Tensor:
-    """Norm of every sample, ``[R, N]``, with gradient zero at zero; torch's own is slow with samples on the fastest axis."""
-    return _Norm.apply(features)
-
-
-class _Norm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, features: Tensor) -> Tensor:
-        norms = features.square().sum(-1).sqrt_()
-        ctx.save_for_backward(features, norms)
-        return norms
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        features, norms = ctx.saved_tensors
-        return torch.where(norms == 0, 0, grad / norms)[..., None] * features
-
-
-def _root(squares: Tensor) -> Tensor:
-    return squares.clamp_min(torch.finfo(squares.dtype).tiny).sqrt()
-
-
-def linear_layer(streams: Streams, fan_in: int, fan_out: int, prefix: str) -> dict[str, Tensor]:
-    """Weight and bias of a linear layer for every replica, with torch's default initialisation: uniform in +-1/sqrt(fan_in)."""
-    bound = 1 / math.sqrt(fan_in)
-    return {
-        f"{prefix}weight": streams.uniform(bound, fan_out, fan_in),
-        f"{prefix}bias": streams.uniform(bound, fan_out),
-    }
-
-
-def apply_layer(x: Tensor, parameters: Parameters, prefix: str) -> Tensor:
-    """``x W^T + b``, each replica with its own W and b."""
-    return torch.baddbmm(parameters[f"{prefix}bias"][..., None], parameters[f"{prefix}weight"], x.mT).mT
-
-
-def join(*features: Tensor) -> Tensor:
-    """Features side by side. Like :func:`apply_layer` it keeps the samples on the fastest axis, where the vector units want them."""
-    return torch.cat([part.mT for part in features], -2).mT
+        return root(((inputs @ (last.mT @ last)) * inputs).sum(-1))

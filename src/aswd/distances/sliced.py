@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from aswd.distances.checks import check_choice, check_directions, check_order
 from aswd.distances.directions import Directions, Single
+from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import Learned, Maximiser, Moments
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.penalties import Penalty, Slices
 from aswd.distances.problem import Problem, eager
-from aswd.distances.projections import Parameters, Projection
+from aswd.distances.projections import Projection
 from aswd.distances.slicing import mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
 

@@ -1,0 +1,57 @@
+"""Layers of small networks for many replicas at once, each with weights of its own, ``[R, ...]``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from aswd.distances.streams import Streams
+
+Parameters = Mapping[str, Tensor]
+
+
+def norm(features: Tensor) -> Tensor:
+    """Norm of every sample, ``[R, N]``, with gradient zero at zero; torch's own is slow with samples on the fastest axis."""
+    return _Norm.apply(features)
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, features: Tensor) -> Tensor:
+        norms = features.square().sum(-1).sqrt_()
+        ctx.save_for_backward(features, norms)
+        return norms
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        features, norms = ctx.saved_tensors
+        return torch.where(norms == 0, 0, grad / norms)[..., None] * features
+
+
+def root(squares: Tensor) -> Tensor:
+    """Square root with gradient zero at zero."""
+    return squares.clamp_min(torch.finfo(squares.dtype).tiny).sqrt()
+
+
+def linear_layer(streams: Streams, fan_in: int, fan_out: int, prefix: str) -> dict[str, Tensor]:
+    """Weight and bias of a linear layer for every replica, with torch's default initialisation: uniform in +-1/sqrt(fan_in)."""
+    bound = 1 / math.sqrt(fan_in)
+    return {
+        f"{prefix}weight": streams.uniform(bound, fan_out, fan_in),
+        f"{prefix}bias": streams.uniform(bound, fan_out),
+    }
+
+
+def apply_layer(x: Tensor, parameters: Parameters, prefix: str) -> Tensor:
+    """``x W^T + b``, each replica with its own W and b."""
+    return torch.baddbmm(parameters[f"{prefix}bias"][..., None], parameters[f"{prefix}weight"], x.mT).mT
+
+
+def join(*features: Tensor) -> Tensor:
+    """Features side by side. Like :func:`apply_layer` it keeps the samples on the fastest axis, where the vector units want them."""
+    return torch.cat([part.mT for part in features], -2).mT
