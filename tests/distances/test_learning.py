@@ -2,13 +2,15 @@
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from aswd.distances import READINGS, build, options, wasserstein_1d
-from aswd.distances.maximiser import Maximiser, Moments
+from aswd.distances.augmented import Augmented
+from aswd.distances.maximiser import Maximiser, Moments, by_autograd
 from tests.distances.small import LEARNING, NAMES, clouds, small
 from tests.distances.test_values import learned, sphere
 
@@ -48,12 +50,27 @@ def test_steps_are_adam_s():
     optimiser = torch.optim.Adam([theirs], lr=0.03, betas=(0.9, 0.99), maximize=True)
     moments = Moments.zeros_like(ours)
     for _ in range(2):
-        maximiser.ascend(lambda p: -(p["w"] - target).pow(4).sum((1, 2)), ours, moments, lambda _: None)
+        gradients = partial(by_autograd, lambda p: -(p["w"] - target).pow(4).sum((1, 2)))
+        maximiser.ascend(gradients, ours, moments, lambda _: None)
         for _ in range(7):
             optimiser.zero_grad()
             (-(theirs - target).pow(4).sum()).backward()
             optimiser.step()
         torch.testing.assert_close(ours["w"], theirs.detach(), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", ["aswd", "aswd_non_injective"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("options", [{}, {"penalty_relative": True}, {"objective": "mean"}, {"order": 3.0, "objective": "sum"}])
+def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, options, monkeypatch):
+    x, y = clouds(20, 14, 3, lead=(2,))
+    weights = (torch.rand(2, 20, dtype=torch.float64), torch.rand(2, 14, dtype=torch.float64)) if weighted else (None, None)
+    found = []
+    for closed in (True, False):
+        monkeypatch.setattr(Augmented, "closed_form", closed)
+        distance = build(name, num_projections=12, steps=3, seed=0, **options)
+        found.append((distance(x, y, *weights), learned(distance)))
+    torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
 
 
 def test_aswd_follows_the_released_code_s_inner_loop():

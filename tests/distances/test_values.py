@@ -232,7 +232,7 @@ def test_chunks_change_nothing(monkeypatch):
     for name in ("aswd", "gswd_circular", "dswd"):
         values = []
         for budget in (1 << 20, 100):
-            monkeypatch.setitem(slicing._CHUNK, "cpu", budget)
+            monkeypatch.setattr(slicing, "_chunk_size", lambda device, budget=budget: budget)
             xr = x.clone().requires_grad_()
             value = small(name, num_projections=150)(xr, y)
             value.sum().backward()

@@ -58,6 +58,16 @@ class Augmented(AugmentedProjection):
         phi = ACTIVATIONS[self.activation](apply_layer(x, parameters, "phi_"))
         return join(x, phi) if self.injective else phi
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether :meth:`parameter_gradients` knows the gradients, which saves autograd in every inner step; a subclass may be anything."""
+        return type(self) in (Augmented, NonInjective) and self.activation == "none"
+
+    def parameter_gradients(self, x: Tensor, features_grad: Tensor) -> dict[str, Tensor]:
+        """Gradients of phi's parameters from those of the features of ``x``, for an affine phi."""
+        phi_grad = features_grad[..., x.shape[-1] :] if self.injective else features_grad
+        return {"phi_weight": phi_grad.mT @ x, "phi_bias": phi_grad.sum(1)}
+
 
 @dataclass
 class NonInjective(Augmented):

@@ -40,26 +40,21 @@ class Maximiser:
 
     def ascend(
         self,
-        objective: Callable[[dict[str, Tensor]], Tensor],
+        gradients: Callable[[dict[str, Tensor]], dict[str, Tensor]],
         parameters: dict[str, Tensor],
         moments: Moments,
         constrain: Callable[[dict[str, Tensor]], None],
     ) -> None:
-        """``steps`` steps up ``objective`` (one value a replica), in place of ``parameters`` and of Adam's ``moments``.
-
-        All replicas take their steps together: the sum of their objectives has as gradient the gradient of each.
-        """
+        """``steps`` steps up an objective with these ``gradients``, in place of ``parameters`` and of Adam's ``moments``."""
         names = list(parameters)
         on_cpu = all(value.device.type == "cpu" for value in parameters.values())
         for _ in range(self.steps):
-            with torch.enable_grad():
-                leaves = {name: parameters[name].detach().requires_grad_() for name in names}
-                grads = torch.autograd.grad(objective(leaves).sum(), list(leaves.values()), materialize_grads=True)
             with torch.no_grad():
+                grads = gradients(parameters)
                 moments.count += 1
                 adam(
                     [parameters[name] for name in names],
-                    [grad.contiguous() for grad in grads],  # the fused kernel reads memory as if it were
+                    [grads[name].contiguous() for name in names],  # the fused kernel reads memory as if it were
                     [moments.first[name] for name in names],
                     [moments.second[name] for name in names],
                     [],
@@ -75,6 +70,14 @@ class Maximiser:
                     maximize=True,
                 )
                 constrain(parameters)
+
+
+def by_autograd(objective: Callable[[dict[str, Tensor]], Tensor], parameters: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Gradients of an objective of one value a replica. The gradient of the sum of all is the gradient of each."""
+    with torch.enable_grad():
+        leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
+        grads = torch.autograd.grad(objective(leaves).sum(), list(leaves.values()), materialize_grads=True)
+    return dict(zip(leaves, grads, strict=True))
 
 
 class Moments:

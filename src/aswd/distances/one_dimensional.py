@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_order, check_rows
-from aswd.distances.sorting import BLOCK, sort_is_fast, sort_rows
+from aswd.distances.sorting import BLOCK, even_share, sort_is_fast, sort_rows
 
 
 def wasserstein_1d(
@@ -153,7 +153,9 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
     share = u.shape[1] if plan.shares_mass else 1
     if not sort_is_fast(u):
         return _solve_block(u, v, plan, order, need_u, need_v) / share
-    step = max(1, BLOCK // size)
+    step = even_share(len(u), BLOCK // size)
+    if step == len(u):
+        return _solve_block(u, v, plan, order, need_u, need_v).div_(share)
     starts = range(0, len(u), step)
 
     def block(start: int) -> Tensor:

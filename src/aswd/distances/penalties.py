@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_at_least, check_choice
-from aswd.distances.layers import Parameters
+from aswd.distances.layers import Parameters, norm
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.projections import Projection
 
@@ -76,18 +76,41 @@ class NormPenalty(Penalty):
         if self.penalty == 0:
             return s.theta.new_zeros(())
         size = self._size(s, s.x_features, s.x_weights) + self._size(s, s.y_features, s.y_weights)
+        return self._strength(s) * size
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether :meth:`feature_gradients` knows the gradients; a subclass may be anything."""
+        return type(self) is NormPenalty and self.penalty_form == "mean_norm"
+
+    def feature_gradients(self, s: Slices) -> tuple[Tensor, Tensor]:
+        """Gradients with respect to the features of x and of y, where those are what the projection puts out."""
+        strength = self._strength(s)
+        strength = strength[:, None] if self.penalty_relative else strength
+        sides = (s.x_features, s.x_weights), (s.y_features, s.y_weights)
+        return tuple(_mean_norm_gradient(features, weights, strength) for features, weights in sides)
+
+    def _strength(self, s: Slices) -> Tensor | float:
+        """lambda, of every replica where it depends on y."""
         if not self.penalty_relative:
-            return self.penalty * size
+            return self.penalty
         scale = s.y.abs().mean((1, 2))
-        return self.penalty * size / torch.where(scale == 0, 1, scale)
+        return self.penalty / torch.where(scale == 0, 1, scale)
 
     def _size(self, s: Slices, features: Tensor, weights: Tensor | None) -> Tensor:
-        norm = s.projection.output_norm(features, s.parameters)
-        share = 1 / norm.shape[1] if weights is None else weights
+        norms = s.projection.output_norm(features, s.parameters)
+        share = 1 / norms.shape[1] if weights is None else weights
         if self.penalty_form == "mean_norm":
-            return norm.mean(1) if weights is None else (share * norm).sum(1)
-        power = share * norm.pow(s.order)
+            return norms.mean(1) if weights is None else (share * norms).sum(1)
+        power = share * norms.pow(s.order)
         return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
+
+
+def _mean_norm_gradient(features: Tensor, weights: Tensor | None, strength: Tensor | float) -> Tensor:
+    """Gradient of ``strength`` times the mean norm of the features ``[R, N, D]``; zero where they are zero."""
+    share = (1 / features.shape[1] if weights is None else weights) * strength
+    norms = norm(features)
+    return features * torch.where(norms == 0, 0, share / norms)[..., None]
 
 
 @dataclass

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from aswd.distances.checks import check_choice, check_directions, check_order
 from aswd.distances.directions import Directions, Single
 from aswd.distances.layers import Parameters
-from aswd.distances.maximiser import Learned, Maximiser, Moments
+from aswd.distances.maximiser import Learned, Maximiser, Moments, by_autograd
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.penalties import Penalty, Slices
 from aswd.distances.problem import Problem, eager
 from aswd.distances.projections import Projection
-from aswd.distances.slicing import mean_slice_cost, slice_costs
+from aswd.distances.slicing import cost_and_gradients, mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
 
 
@@ -191,25 +191,48 @@ class SlicedDistance(nn.Module):
         moments = self.learned.moments(list(moved)) if warm else Moments.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
 
-        def objective(leaves: dict[str, Tensor]) -> Tensor:
-            current = {**parameters, **leaves}
-            features = self._features(detached, current) if fixed is None else fixed
-            return self._objective(detached, current, features, self._base(detached) if given is None else given)
+        def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
+            base = self._base(detached) if given is None else given
+
+            def objective(leaves: dict[str, Tensor]) -> Tensor:
+                current = {**parameters, **leaves}
+                return self._objective(detached, current, self._features(detached, current) if fixed is None else fixed, base)
+
+            closed = None if fixed is not None else self._closed_form(detached, {**parameters, **moving}, base)
+            return by_autograd(objective, moving) if closed is None else closed
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
-        self.maximiser.ascend(objective, moved, moments, constrain)
+        self.maximiser.ascend(gradients, moved, moments, constrain)
         parameters.update(moved)
         if warm:
             self.learned.update(moved, moments.count)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
         theta = self._theta(base, parameters)
-        samples = 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
-        value = self._value(problem, features, theta, samples, root=True)
-        if self.penalty is None:
-            return value
+        value = self._value(problem, features, theta, self._samples(problem), root=True)
+        return value if self.penalty is None else value - self.penalty(self._slices(problem, parameters, features, theta))
+
+    def _closed_form(self, problem: Problem, parameters: Parameters, base: Tensor) -> dict[str, Tensor] | None:
+        """The gradients of :meth:`_objective` with respect to the projection's parameters, without autograd, where that is known."""
+        parts = self.projection, self.penalty
+        if self.aggregation != "mean" or not all(getattr(part, "closed_form", False) for part in parts):
+            return None
+        features = self._features(problem, parameters)
         weights = problem.x_weights, problem.y_weights
-        return value - self.penalty(Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order))
+        cost, grads = cost_and_gradients(self.projection, *features, base, *weights, self.order, need=(True, True, False))
+        value = safe_root(cost * self._samples(problem), self.order)
+        slope = torch.where(cost == 0, 0, value / (self.order * cost))[:, None, None]
+        held_back = self.penalty.feature_gradients(self._slices(problem, parameters, features, base))
+        sides = zip((problem.x, problem.y), grads[:2], held_back, strict=True)
+        x_part, y_part = (self.projection.parameter_gradients(side, grad.mul_(slope).sub_(held)) for side, grad, held in sides)
+        return {name: x_part[name] + y_part[name] for name in x_part}
+
+    def _samples(self, problem: Problem) -> float:
+        return 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
+
+    def _slices(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], theta: Tensor) -> Slices:
+        weights = problem.x_weights, problem.y_weights
+        return Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order)
 
     def _features(self, problem: Problem, parameters: Parameters) -> tuple[Tensor, Tensor]:
         return self.projection.features(problem.x, parameters), self.projection.features(problem.y, parameters)

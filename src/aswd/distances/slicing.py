@@ -17,10 +17,18 @@ from torch import Tensor
 
 from aswd.distances.one_dimensional import Plan, quantile_plan, safe_root, solve_rows
 from aswd.distances.projections import Projection
+from aswd.distances.sorting import BLOCK, even_share
 
-# Values on the line held at a time for each side, but no fewer than those of 64 slices: thinner products are slow.
-_CHUNK = {"cpu": 1 << 20}
 _CHUNK_ELSEWHERE = 1 << 26
+
+
+def _chunk_size(device: torch.device) -> int:
+    """Values on the line held at a time for each side (but no fewer than those of 64 slices are: thinner products are slow).
+
+    On a CPU it is one block of the sort for every thread, so that what is projected is still in the cache when it is sorted and when its
+    slopes are pulled back.
+    """
+    return BLOCK * torch.get_num_threads() if device.type == "cpu" else _CHUNK_ELSEWHERE
 
 
 def mean_slice_cost(
@@ -56,61 +64,93 @@ def slice_costs(
     with torch.no_grad():
         plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
         costs = x.new_empty(directions.shape[:2])
-        for rows, cols in _chunks(x, y, directions):
-            theta = directions[rows, cols]
-            u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
-            projection.slice(x[rows], theta, u)
-            projection.slice(y[rows], theta, v)
-            costs[rows, cols] = _solve(u, v, plan, rows, order, False, False)
+        for rows, columns in _chunks(x, y, directions):
+            for cols in columns:
+                theta = directions[rows, cols]
+                u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
+                projection.slice(x[rows], theta, u)
+                projection.slice(y[rows], theta, v)
+                costs[rows, cols] = _solve(u, v, plan, rows, order, False, False)
     return costs
+
+
+def cost_and_gradients(
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    x_weights: Tensor | None,
+    y_weights: Tensor | None,
+    order: float,
+    root_each: bool = False,
+    need: tuple[bool, bool, bool] = (True, True, True),
+) -> tuple[Tensor, list[Tensor | None]]:
+    """:func:`mean_slice_cost` and its gradients with respect to ``x``, ``y`` and ``directions``, those that are in ``need``."""
+    need_x, need_y, need_directions = need
+    need_u, need_v = need_x or need_directions, need_y or need_directions
+    count = directions.shape[1]
+    plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
+    total = x.new_zeros(len(x))
+    grads = [torch.empty_like(tensor) if needed else None for tensor, needed in zip((x, y, directions), need, strict=True)]
+    for rows, columns in _chunks(x, y, directions):
+        x_rows, y_rows = x[rows], y[rows]
+        x_sum, y_sum = _Sum(), _Sum()
+        costs = []
+        for cols in columns:
+            theta = directions[rows, cols]
+            u, v = _values(x_rows, theta, 0), _values(y_rows, theta, 1)
+            u_residual, v_residual = projection.slice(x_rows, theta, u), projection.slice(y_rows, theta, v)
+            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, v with the sign of u's
+            if root_each:
+                cost = _root_each(cost, [slope for slope, needed in ((u, need_u), (v, need_v)) if needed], order)
+            costs.append(cost)
+            if need_u:
+                u_part, u_theta = projection.pull_back(u, u_residual, x_rows, theta, (need_x, need_directions))
+                x_sum.add(u_part)
+            if need_v:
+                v_part, v_theta = projection.pull_back(v, v_residual, y_rows, theta, (need_y, need_directions))
+                y_sum.add(v_part)
+            if need_directions:
+                torch.sub(u_theta, v_theta, out=grads[2][rows, cols])
+        total[rows] = torch.cat(costs, 1).sum(1)
+        for grad, part in zip(grads, (x_sum.total, y_sum.total), strict=False):
+            if grad is not None:
+                grad[rows] = part
+    scale = plan.slope_scale(x.shape[1], order) / count
+    return total.div_(count), [None if grad is None else grad.mul_(s) for grad, s in zip(grads, (scale, -scale, scale), strict=True)]
 
 
 class _MeanSliceCost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, directions, x_weights, y_weights, projection, order, root_each):
-        need_x, need_y, need_directions = ctx.needs_input_grad[:3]
-        need_u, need_v = need_x or need_directions, need_y or need_directions
-        count = directions.shape[1]
-        plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
-        total = x.new_zeros(len(x))
-        x_grad, y_grad, d_grad = (
-            torch.empty_like(tensor) if need else None for tensor, need in zip((x, y, directions), ctx.needs_input_grad, strict=False)
-        )
-        for rows, cols in _chunks(x, y, directions):
-            theta = directions[rows, cols]
-            u, v = _values(x[rows], theta, 0), _values(y[rows], theta, 1)
-            u_residual, v_residual = projection.slice(x[rows], theta, u), projection.slice(y[rows], theta, v)
-            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, v with the sign of u's
-            if root_each:
-                root = safe_root(cost, order)
-                slope_of_root = torch.where(cost == 0, 0, root / cost / order)[..., None]
-                cost = root
-                for slope, needed in ((u, need_u), (v, need_v)):
-                    if needed:
-                        slope *= slope_of_root
-            total[rows] += cost.sum(1)
-            d_parts = []
-            for slope, residual, side, side_grad in ((u, u_residual, x, x_grad), (v, v_residual, y, y_grad)):
-                if side_grad is None and not need_directions:
-                    continue
-                need = (side_grad is not None, need_directions)
-                side_part, d_part = projection.pull_back(slope, residual, side[rows], theta, need)
-                d_parts.append(d_part)
-                if side_grad is not None and cols.start == 0:
-                    side_grad[rows] = side_part
-                elif side_grad is not None:
-                    side_grad[rows] += side_part
-            if need_directions:
-                torch.sub(*d_parts, out=d_grad[rows, cols])
-        scale = plan.slope_scale(x.shape[1], order) / count
-        scaled = (x_grad, scale), (y_grad, -scale), (d_grad, scale)
-        ctx.save_for_backward(*(None if grad is None else grad.mul_(s) for grad, s in scaled))
-        return total.div_(count)
+        need = ctx.needs_input_grad[:3]
+        cost, grads = cost_and_gradients(projection, x, y, directions, x_weights, y_weights, order, root_each, need)
+        ctx.save_for_backward(*grads)
+        return cost
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         return *(None if g is None else grad[:, None, None] * g for g in ctx.saved_tensors), None, None, None, None, None
+
+
+class _Sum:
+    """A sum of tensors of one shape, in place of the first."""
+
+    def __init__(self) -> None:
+        self.total: Tensor | None = None
+
+    def add(self, part: Tensor | None) -> None:
+        """Add ``part``; nothing where it is ``None``."""
+        self.total = part if self.total is None else self.total.add_(part)
+
+
+def _root_each(cost: Tensor, slopes: list[Tensor], order: float) -> Tensor:
+    """The 1/k root of every slice's cost; ``slopes`` become those of the root, in place."""
+    root = safe_root(cost, order)
+    for slope in slopes:
+        slope *= torch.where(cost == 0, 0, root / cost / order)[..., None]
+    return root
 
 
 def _solve(u: Tensor, v: Tensor, plan: Plan, rows: slice, order: float, need_u: bool, need_v: bool) -> Tensor:
@@ -126,7 +166,7 @@ class _Scratch(threading.local):
     """Room for the values of a chunk, kept by each thread: memory fresh from the system costs more than what is done in it."""
 
     def __init__(self) -> None:
-        self.sides: list[Tensor] = [torch.empty(_CHUNK["cpu"]) for _ in range(2)]
+        self.sides: list[Tensor] = [torch.empty(8 * BLOCK) for _ in range(2)]
 
 
 _scratch = _Scratch()
@@ -141,11 +181,11 @@ def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
     return features.new_empty(shape)
 
 
-def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Slices of replicas and of directions whose values fit the chunk."""
+def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, list[slice]]]:
+    """Slices of replicas, each with slices of directions, whose values fit the chunk."""
     replicas, count = directions.shape[:2]
-    budget = max(64, _CHUNK.get(x.device.type, _CHUNK_ELSEWHERE) // max(x.shape[1], y.shape[1]))
-    row_step, col_step = max(1, budget // count), max(1, min(count, budget))
+    budget = max(64, _chunk_size(x.device) // max(x.shape[1], y.shape[1]))
+    row_step, col_step = even_share(replicas, budget // count), even_share(count, budget)
+    columns = [slice(col, col + col_step) for col in range(0, count, col_step)]
     for row in range(0, replicas, row_step):
-        for col in range(0, count, col_step):
-            yield slice(row, row + row_step), slice(col, col + col_step)
+        yield slice(row, row + row_step), columns

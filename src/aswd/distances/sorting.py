@@ -7,6 +7,7 @@ of position as a stable sort has them.
 
 from __future__ import annotations
 
+import math
 import threading
 from functools import lru_cache
 
@@ -17,6 +18,14 @@ from torch import Tensor
 BLOCK = 131_072  # values to sort at a time: large enough to pay for the calls, small enough for the cache
 _INDEX_MASK = (1 << 26) - 1  # of 29 free bits: so small a position does not change what float32 a key rounds to
 _fast_sort = True  # tests switch it off to compare
+
+
+def even_share(count: int, most: int) -> int:
+    """Into how many at a time ``count`` things are split so that no share has over ``most`` and all are about as large.
+
+    Shares of one size use the same working memory, which then stays in the cache.
+    """
+    return math.ceil(count / math.ceil(count / max(1, most)))
 
 
 def sort_is_fast(values: Tensor) -> bool:
@@ -81,7 +90,7 @@ class _Buffers:
     def __init__(self, shape: tuple[int, int]) -> None:
         self.keys, self.ordered = np.empty(shape, np.float64), np.empty(shape, np.float32)
         self.index = self.keys.view(np.int64)
-        self.positions = np.tile(np.arange(shape[1], dtype=np.int64), (shape[0], 1))
+        self.positions = np.arange(shape[1], dtype=np.int64)
         self.neighbours = self.ordered.reshape(-1)[:-1], self.ordered.reshape(-1)[1:]
         self.tied = np.empty(self.ordered.size - 1, bool)  # places tied with the place after them
         with torch.inference_mode(False):  # to be written to in any mode later
