@@ -21,6 +21,13 @@ def main(arguments: list[str] | None = None) -> int:
     bench.add_argument("--rounds", type=_rounds, default=7, help="times that each alternative is run, at least 3 (default: %(default)s)")
     bench.add_argument("--only", metavar="TEXT", help="only the cases whose title contains TEXT, for example 'aswd' or 'L=10'")
     bench.set_defaults(run=_bench)
+    train = commands.add_parser("train", help="run an experiment, or a sweep of them", add_help=False)
+    train.set_defaults(run=None)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["train"]:  # the rest is Hydra's language
+        from aswd.train import main as train_main
+
+        return train_main(arguments[1:])
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()

@@ -15,7 +15,7 @@ from aswd.distances.maximiser import Maximiser
 from aswd.distances.one_dimensional import wasserstein_1d
 from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Neural, Polynomial, Projection
-from aswd.distances.registry import READINGS, available, build, options, register
+from aswd.distances.registry import READINGS, available, build, options, register, resolved_options
 from aswd.distances.sliced import SlicedDistance
 
 __all__ = [
@@ -42,5 +42,6 @@ __all__ = [
     "build",
     "options",
     "register",
+    "resolved_options",
     "wasserstein_1d",
 ]

@@ -162,19 +162,28 @@ def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Modul
         ValueError: no such name, reading or option, or a value that is not allowed.
     """
     factory = _find(name)
+    given = _over_reading(name, reading, given)
+    distance = factory(**given)
+    distance.name, distance.reading = name, reading
+    return distance
+
+
+def resolved_options(name: str, /, *, reading: str = "reference", **given: Any) -> dict[str, Any]:
+    """All options of a distance as :func:`build` would have them with the same arguments."""
+    return {**options(name), **_over_reading(name, reading, given)}
+
+
+def _over_reading(name: str, reading: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options given, over those of the reading."""
+    factory, known = _find(name), options(name)
     check_choice("reading", reading, READINGS)
-    known = options(name)
     takes_any = not isinstance(factory, Composition) and any(
         p.kind is p.VAR_KEYWORD for p in inspect.signature(factory).parameters.values()
     )
     for key in given:
         if key not in known and not takes_any:
             raise ValueError(f"{name} has no option {key!r}: {nearest(key, known)}")
-    if isinstance(factory, Composition):
-        given = {**factory.reading(reading), **given}
-    distance = factory(**given)
-    distance.name, distance.reading = name, reading
-    return distance
+    return {**factory.reading(reading), **given} if isinstance(factory, Composition) else given
 
 
 def _find(name: str) -> Callable[..., nn.Module]:

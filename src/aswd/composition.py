@@ -1,0 +1,141 @@
+"""Hydra, asked to check everything before anything is run, and to speak in one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import hydra
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from aswd.configuration import ConfigurationError, RunSpec, config_dir, resolve
+from aswd.distances import available, options
+from aswd.distances.checks import nearest
+
+CONFIG_NAME = "train"
+
+
+class StopSweep(BaseException):
+    """Raised by a job: leaves Hydra's loop over the jobs of a sweep, which goes on after any ordinary exception."""
+
+
+@dataclass
+class Call:
+    """A command line: what to override, whether it is a sweep, and where else to look for configurations."""
+
+    overrides: list[str]
+    multirun: bool
+    extra_dir: str | None
+
+
+def asked(arguments: list[str]) -> Call | None:
+    """What a command line asks to run; ``None`` where it asks Hydra for something else."""
+    try:
+        parsed = get_args_parser().parse_args(arguments)
+    except SystemExit:
+        raise ConfigurationError("the arguments are not understood: aswd train --help shows what they can be") from None
+    if parsed.help or parsed.hydra_help or parsed.cfg or parsed.info or parsed.shell_completion:
+        return None
+    return Call(parsed.overrides, bool(parsed.multirun), parsed.config_dir)
+
+
+def hydra_main(arguments: list[str], job: Callable[[DictConfig], None]) -> int:
+    """Hand the arguments and the job to Hydra; its exit code."""
+    former = sys.argv
+    sys.argv = ["aswd train", *arguments]
+    try:
+        hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=CONFIG_NAME)(job)()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 1
+    except StopSweep:
+        pass
+    finally:
+        sys.argv = former
+        GlobalHydra.instance().clear()
+    return 0
+
+
+def config_store_distances() -> None:
+    """Let a distance that was registered from outside be named in configurations without a file of its own."""
+    store = ConfigStore.instance()
+    for name in available():
+        if not (config_dir() / "distance" / f"{name}.yaml").exists():
+            store.store(group="distance", name=name, node={"name": name, **dict.fromkeys(options(name))})
+
+
+def checked_plan(call: Call) -> list[RunSpec]:
+    """All runs that a call asks for, every one of them checked.
+
+    Raises:
+        ConfigurationError: one of them asks for something that is not there or makes no sense.
+    """
+    with initialize_config_dir(str(config_dir()), version_base="1.3", job_name="train"):
+        overrides = _parsed(call.overrides)
+        return [resolve(_composed(job, call.extra_dir)) for job in _jobs(overrides, call.multirun)]
+
+
+def _parsed(overrides: list[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides(overrides)
+    except HydraException as error:
+        text = str(error).splitlines()[0].removeprefix("Error parsing override ").strip()
+        raise ConfigurationError(f"the override {text} is not understood: write OPTION=VALUE, quoted if it has commas or spaces") from None
+
+
+def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
+    """The overrides of every job."""
+    if not multirun:
+        for override in overrides:
+            if override.is_sweep_override():
+                line = override.input_line
+                raise ConfigurationError(f"{line} asks for several runs: a sweep needs -m, as in aswd train -m {line}")
+        return [[override.input_line for override in overrides]]
+    (jobs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
+    return [list(job) for job in jobs]
+
+
+def _composed(overrides: list[str], extra_dir: str | None) -> DictConfig:
+    extra = [f"hydra.searchpath=[{extra_dir}]"] if extra_dir else []
+    try:
+        return compose(CONFIG_NAME, overrides=[*extra, *overrides])
+    except (HydraException, OmegaConfBaseException) as error:
+        _explain(_parsed(overrides), extra, extra_dir)
+        lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
+        raise ConfigurationError(f"the configuration does not come together: {lines[0]}") from None
+
+
+def _explain(overrides: list[Override], extra: list[str], extra_dir: str | None) -> None:
+    """Say which override names no group, no choice of its group or no option, and what is nearest."""
+    loader = GlobalHydra.instance().config_loader()
+    groups = [override for override in overrides if loader.repository.group_exists(override.key_or_group)]
+    for override in groups:
+        group, choice = override.key_or_group, str(override.value())
+        files = Path(extra_dir, group).glob("*.yaml") if extra_dir else []
+        known = [*loader.get_group_options(group), *(file.stem for file in files)]
+        if choice not in known:
+            raise ConfigurationError(f"{group} has no choice {choice!r}: {nearest(choice, known)}")
+    config = compose(CONFIG_NAME, overrides=[*extra, *(override.input_line for override in groups)])
+    for override in overrides:
+        if override not in groups and not override.key_or_group.startswith("hydra"):
+            _check_option(override.key_or_group, config)
+
+
+def _check_option(option: str, config: DictConfig) -> None:
+    node, place = config, ""
+    for part in option.split("."):
+        if not OmegaConf.is_dict(node):
+            raise ConfigurationError(f"{option} is not an option: {place.rstrip('.')} is a value and has none")
+        if part not in node:
+            raise ConfigurationError(f"{option} is not an option: {nearest(place + part, [f'{place}{name}' for name in node])}")
+        node, place = node._get_node(part), f"{place}{part}."

@@ -1,0 +1,268 @@
+"""From a composed Hydra configuration to a run that is known to make sense, and to the key under which it is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import aswd
+from aswd.data.registry import DATA, data_settings
+from aswd.distances import READINGS, available, build, options, resolved_options
+from aswd.distances.checks import check_at_least, check_choice, nearest
+from aswd.results.store import Run, key_of
+from aswd.tasks.registry import TASKS, task_class, task_settings
+from aswd.training.loggers import LoggerSettings
+
+
+class ConfigurationError(ValueError):
+    """A mistake in what the user asked for, in one sentence."""
+
+
+def config_dir() -> Path:
+    """The folder of the configurations: inside an installed package, or at the top of a checkout."""
+    package = Path(aswd.__file__).parent
+    inside, beside = package / "configs", package.parents[1] / "configs"
+    return inside if inside.exists() else beside
+
+
+@dataclass
+class TrainerSettings:
+    """How a run is carried out; nothing here but ``max_steps`` changes its numbers.
+
+    Args:
+        accelerator: ``auto``, ``cpu`` or ``gpu``.
+        deterministic: refuse operations that do not give the same bits every time.
+        max_steps: cut the run short.
+        threads: of the CPU; torch's choice, if nothing is said.
+        checkpoint_seconds: time between two checkpoints.
+        progress: show a progress bar.
+    """
+
+    accelerator: str = "auto"
+    deterministic: bool = False
+    max_steps: int | None = None
+    threads: int | None = None
+    checkpoint_seconds: float = 30.0
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("accelerator", self.accelerator, ["auto", "cpu", "gpu"])
+        if self.accelerator == "gpu" and not torch.cuda.is_available():
+            raise ValueError("accelerator must be 'cpu' or 'auto' on this machine, where torch sees no GPU; got 'gpu'")
+        for name in ("max_steps", "threads"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+        check_at_least("checkpoint_seconds", self.checkpoint_seconds, 0)
+
+
+@dataclass
+class PathSettings:
+    """Where things are written.
+
+    Args:
+        output_dir: the folder of runs, reports and whatever else is written.
+    """
+
+    output_dir: str = "outputs"
+
+
+@dataclass
+class LauncherSettings:
+    """How the runs of a sweep are started.
+
+    Args:
+        name: ``local``: one after the other, in this process.
+    """
+
+    name: str = "local"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """All that a run is: settings, distance, seeds."""
+
+    task: Any
+    data: Any
+    distance_name: str
+    distance: dict[str, Any]  # every option, as the distance has it
+    reading: str
+    seeds: tuple[int, ...]
+    trainer: TrainerSettings
+    logger: LoggerSettings
+    paths: PathSettings
+    force: bool
+
+    @property
+    def title(self) -> str:
+        """What the run is called where people read it."""
+        return f"{self.task.name} {self.data.name} {self.distance_name}"
+
+    @property
+    def seeds_text(self) -> str:
+        """The seeds, where people read them."""
+        return f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"seeds {self.seeds[0]}-{self.seeds[-1]}"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What changes the numbers of the run, but for the seed.
+
+        Options that have their default are left out: one that is added later, its default being what was done before, leaves
+        the keys of finished runs as they are. (``version`` is to be raised when a default itself is changed.)
+        """
+        defaults = options(self.distance_name)
+        distance = {name: value for name, value in self.distance.items() if name not in ("seed", "validate") and value != defaults[name]}
+        found = {
+            "version": 1,
+            "task": _changed(self.task),
+            "data": _changed(self.data),
+            "distance": {"name": self.distance_name, **distance},
+        }
+        cut = self.trainer.max_steps
+        if cut is not None and cut < getattr(self.task, "iterations", cut + 1):
+            found["max_steps"] = cut
+        return found
+
+    @property
+    def key(self) -> str:
+        """The identity in ten digits."""
+        return key_of(self.identity)
+
+    @property
+    def folder(self) -> Path:
+        """Where the seeds of this run have their folders."""
+        return Path(self.paths.output_dir, "runs", self.task.name, self.data.name, self.distance_name, self.key)
+
+    def run(self, seed: int) -> Run:
+        """The record of one seed."""
+        return Run(self.folder / f"seed={seed}")
+
+    def of_seeds(self, seeds: Sequence[int]) -> RunSpec:
+        """The same for other seeds."""
+        return replace(self, seeds=tuple(seeds))
+
+    def build_distance(self) -> torch.nn.Module:
+        """The distance, with one random stream a seed."""
+        given = {**self.distance, "seed": list(self.seeds)} if "seed" in self.distance else self.distance
+        return build(self.distance_name, reading=self.reading, **given)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything in plain containers, for files and mirrors."""
+        distance = {"name": self.distance_name, **{k: list(v) if isinstance(v, tuple) else v for k, v in self.distance.items()}}
+        return {
+            "task": asdict(self.task),
+            "data": asdict(self.data),
+            "distance": {name: value for name, value in distance.items() if name != "seed"},
+            "reading": self.reading,
+            "seeds": list(self.seeds),
+            "trainer": asdict(self.trainer),
+        }
+
+
+def resolve(config: DictConfig) -> RunSpec:
+    """The run that a composed configuration asks for.
+
+    Raises:
+        ConfigurationError: it asks for something that is not there or makes no sense.
+    """
+    known = {"task", "data", "distance", "trainer", "logger", "launcher", "paths", "reading", "seed", "replicas", "force"}
+    for name in config:
+        if name not in known:
+            raise ConfigurationError(f"{name} is not an option: {nearest(name, known)}")
+    task = _section(config, "task", _named(config, "task", TASKS, task_settings))
+    data = _section(config, "data", _named(config, "data", DATA, data_settings))
+    trainer, logger, paths = (
+        _section(config, name, schema)
+        for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
+    )
+    _section(config, "launcher", LauncherSettings)
+    top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
+    name, distance = _distance(config, task, top.reading)
+    seeds = tuple(range(top.seed, top.seed + top.replicas))
+    return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
+
+
+@dataclass
+class _Top:
+    reading: str
+    seed: int
+    replicas: int
+    force: bool
+
+    def __post_init__(self) -> None:
+        check_choice("reading", self.reading, READINGS)
+        check_at_least("seed", self.seed, 0, whole=True)
+        check_at_least("replicas", self.replicas, 1, whole=True)
+        if self.seed + self.replicas > 2**32:
+            raise ValueError(f"seed must leave the last replica's seed below 2^32; got seed {self.seed} with {self.replicas} replicas")
+
+
+def _named(config: DictConfig, section: str, known: dict[str, Any], schema_of: Any) -> type:
+    name = OmegaConf.select(config, f"{section}.name")
+    if name not in known:
+        raise ConfigurationError(f"{section} must be a known name; got {name!r}: {nearest(str(name), known)}")
+    return schema_of(name)
+
+
+def _section(config: DictConfig, section: str, schema: type) -> Any:
+    """The settings of a section, typed and checked."""
+    given, names = config[section], [f.name for f in fields(schema)]
+    prefix = "" if section == "run" else f"{section}."
+    if not OmegaConf.is_dict(given):
+        raise ConfigurationError(f"{section} must be the name of a configuration; got {given!r}")
+    for name in given:
+        if name not in names:
+            raise ConfigurationError(f"{prefix}{name} is not an option: {nearest(name, names)}")
+    typed = OmegaConf.structured(schema)
+    for name in given:
+        try:
+            typed[name] = given[name]
+        except OmegaConfBaseException:
+            kind = schema.__annotations__[name]
+            kind = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}.get(kind, kind)
+            raise ConfigurationError(f"{prefix}{name} must be {kind}; got {given[name]!r}") from None
+    try:
+        return OmegaConf.to_object(typed)
+    except ValueError as error:
+        raise ConfigurationError(f"{prefix}{error}") from None
+    except OmegaConfBaseException as error:
+        raise ConfigurationError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
+
+
+def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[str, Any]]:
+    """Name and options of the distance: the user's over the task's over the reading's."""
+    section = OmegaConf.to_container(config.distance, resolve=True)
+    name = section.pop("name", None)
+    if name not in available():
+        raise ConfigurationError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
+    given = {option: value for option, value in section.items() if value is not None}
+    if "seed" in given:
+        raise ConfigurationError(
+            f"distance.seed must be left to the run, whose seed it is; got {given['seed']!r}: use seed={given['seed']}"
+        )
+    known = options(name)
+    for option in given:
+        if option not in known:
+            raise ConfigurationError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
+    try:
+        resolved = resolved_options(name, reading=reading, **{**task_class(task.name).distance_defaults(name, reading), **given})
+        build(name, reading=reading, **resolved)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
+    return name, resolved
+
+
+def _changed(settings: Any) -> dict[str, Any]:
+    """The settings that differ from their defaults, of those that change the numbers."""
+    found = {}
+    for f in fields(settings):
+        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        if f.name == "name" or (getattr(settings, f.name) != default and f.metadata.get("changes_numbers", True)):
+            found[f.name] = getattr(settings, f.name)
+    return found

@@ -1,0 +1,32 @@
+"""Data by name: which settings and which data module a name stands for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# A name stands for "module:settings:data module"; nothing is imported before it is asked for.
+_TOY = "aswd.data.toy:ToySettings:ToyTargets"
+_TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
+DATA: dict[str, str] = dict.fromkeys(_TOY_NAMES, _TOY)
+
+
+def data_names() -> list[str]:
+    """Names of all data."""
+    return list(DATA)
+
+
+def data_settings(name: str) -> type:
+    """The settings class of the data ``name``."""
+    return _find(name)[0]
+
+
+def data_module(name: str) -> Any:
+    """The data module class of the data ``name``."""
+    return _find(name)[1]
+
+
+def _find(name: str) -> tuple[type, Any]:
+    module, settings, data = DATA[name].split(":")
+    found = import_module(module)
+    return getattr(found, settings), getattr(found, data)

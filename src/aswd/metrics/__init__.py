@@ -1,0 +1,5 @@
+"""Figures of merit, as torchmetrics classes around plain functions."""
+
+from aswd.metrics.wasserstein import ExactWasserstein, exact_wasserstein
+
+__all__ = ["ExactWasserstein", "exact_wasserstein"]

@@ -1,0 +1,1 @@
+"""Carrying out a run: trainer, checkpoints, loggers, and its way into the store."""

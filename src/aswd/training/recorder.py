@@ -1,0 +1,107 @@
+"""Taking the metrics of a run, to the store's file, to the mirrors, and to the eye."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pytorch_lightning import Callback, Trainer
+from tqdm import tqdm
+
+from aswd.results.files import write_text
+from aswd.results.statistics import mean_and_band
+from aswd.results.store import Metrics
+from aswd.tasks.base import Task
+
+
+class Recorder(Callback):
+    """Asks the task for its metrics when they are due, and keeps them through checkpoints.
+
+    Args:
+        path: the CSV file that grows with the run.
+        metrics: to fill.
+        title: of the progress bar.
+        progress: whether there is one.
+    """
+
+    def __init__(self, path: Path, metrics: Metrics, title: str, progress: bool) -> None:
+        self.path, self.metrics, self.title, self.progress = path, metrics, title, progress
+        self.elapsed = 0.0  # seconds of training, without those before a checkpoint was lost
+        self._bar: tqdm | None = None
+        self._since, self._since_step = 0.0, 0
+
+    def on_train_start(self, trainer: Trainer, task: Task) -> None:
+        write_text(self.path, self.metrics.to_csv())  # cut back to the checkpoint, or begun
+        self._since, self._since_step = time.perf_counter(), trainer.global_step
+        if self.progress:
+            interval = 0.2 if sys.stderr.isatty() else 30.0
+            self._bar = tqdm(
+                total=trainer.max_steps, initial=trainer.global_step, desc=self.title, unit="it", mininterval=interval, leave=False
+            )
+
+    def on_train_batch_end(self, trainer: Trainer, task: Task, *_: Any) -> None:
+        step = trainer.global_step
+        task.observe(step)
+        if task.is_due(step) or step >= trainer.max_steps:
+            self._take(trainer, task, step)
+        if self._bar is not None:
+            self._bar.update(step - self._bar.n)
+
+    def on_train_end(self, trainer: Trainer, task: Task) -> None:
+        self.close()
+
+    def on_exception(self, trainer: Trainer, task: Task, exception: BaseException) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the progress bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _take(self, trainer: Trainer, task: Task, step: int) -> None:
+        task.stop_if_diverged()
+        if task.device.type == "cuda":
+            torch.cuda.synchronize(task.device)
+        spent = time.perf_counter() - self._since
+        self.elapsed += spent
+        pace = spent / (step - self._since_step)
+        values = {name: value.double().tolist() for name, value in task.evaluate().items()}
+        values["seconds_per_iteration"] = [pace] * len(self.metrics.seeds)
+        first = not self.metrics.steps
+        self.metrics.add(step, values)
+        with self.path.open("a", encoding="utf-8") as file:
+            if first:
+                file.seek(0)
+                file.truncate()
+            file.write(self.metrics.to_csv(since=len(self.metrics.steps) - 1, header=first))
+        for logger in trainer.loggers:
+            logger.log_metrics(_for_loggers(values), step)
+        if self._bar is not None:
+            mean = np.log10(np.maximum(values[task.headline], np.finfo(float).tiny)).mean()
+            self._bar.set_postfix_str(f"log10 {task.headline} = {mean:.2f}", refresh=False)
+        self._since, self._since_step = time.perf_counter(), step  # the evaluation is not part of the pace
+
+    def state_dict(self) -> dict[str, Any]:
+        rows = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in self.metrics.values.items()}
+        return {"steps": list(self.metrics.steps), "values": rows, "elapsed": self.elapsed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.metrics.steps = list(state["steps"])
+        self.metrics.values = {name: rows.tolist() for name, rows in state["values"].items()}
+        self.elapsed = state["elapsed"]
+
+
+def _for_loggers(values: dict[str, list[float]]) -> dict[str, float]:
+    """One number a metric; of several seeds the mean and its band."""
+    flat = {}
+    for name, numbers in values.items():
+        mean, low, high = mean_and_band(np.asarray(numbers))
+        flat[name] = float(mean)
+        if len(numbers) > 1 and name != "seconds_per_iteration":
+            flat |= {f"{name}_low": float(low), f"{name}_high": float(high)}
+    return flat

@@ -1,0 +1,41 @@
+"""Ctrl-C and SIGTERM as a request: finish the step, save, leave."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Interrupted(Exception):
+    """The run was asked to stop, and has saved where it stood."""
+
+    def __init__(self, number: int, step: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name} after step {step}")
+        self.number, self.step = number, step
+
+
+class StopRequest:
+    """Whether, and by which signal, this process was asked to stop; a second Ctrl-C stops it at once."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[StopRequest]:
+        """Take note of signals instead of dying from them; only the main thread of a process can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        former = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.number is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.number = number
