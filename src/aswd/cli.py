@@ -8,34 +8,66 @@ from pathlib import Path
 
 import aswd
 
+_OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the results (default: %(default)s)"}
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code is 0 for success and 2 for a mistake in the call."""
+    """Run the command line; the exit code is 0 for success, 1 after a failed run and 2 for a mistake in the call."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments[:1] == ["train"]:  # the rest is Hydra's language
+        from aswd.train import main as train
+
+        return train(arguments[1:])
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="aswd", description=aswd.__doc__)
     parser.add_argument("--version", action="version", version=f"aswd {aswd.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    bench = commands.add_parser("bench", help="time the distances against plain torch and POT", description=_BENCH)
-    bench.add_argument(
-        "--output", type=Path, default=Path("outputs/bench/distances.json"), help="JSON file to write (default: %(default)s)"
-    )
+    parser.set_defaults(run=lambda _: parser.print_help() or 0)
+    commands = parser.add_subparsers(metavar="COMMAND")
+
+    commands.add_parser("train", help="run an experiment, or a sweep of them (aswd train --help)", add_help=False)
+
+    listing = commands.add_parser("list", help="what there is to choose from, and the runs in the store", description=_LIST)
+    listing.add_argument("what", choices=["distances", "data", "tasks", "runs"], help="what to list")
+    listing.add_argument("--output-dir", **_OUTPUT_DIR)
+    listing.set_defaults(run=_list)
+
+    demo = commands.add_parser("demo", help="ASWD against SWD on the swiss roll, in about a minute", description=_DEMO)
+    demo.add_argument("--output-dir", **_OUTPUT_DIR)
+    demo.set_defaults(run=_demo)
+
+    bench = commands.add_parser("bench", help="measure how fast the distances and the flow are", description=_BENCH)
+    bench.add_argument("what", nargs="?", choices=["distances", "flow"], default="distances", help="what to measure (default: %(default)s)")
+    bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
     bench.add_argument("--rounds", type=_rounds, default=7, help="times that each alternative is run, at least 3 (default: %(default)s)")
     bench.add_argument("--only", metavar="TEXT", help="only the cases whose title contains TEXT, for example 'aswd' or 'L=10'")
     bench.set_defaults(run=_bench)
-    train = commands.add_parser("train", help="run an experiment, or a sweep of them", add_help=False)
-    train.set_defaults(run=None)
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments[:1] == ["train"]:  # the rest is Hydra's language
-        from aswd.train import main as train_main
 
-        return train_main(arguments[1:])
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 0
-    return options.run(options)
+    completion = commands.add_parser("completion", help="print the shell completion for bash", description=_COMPLETION)
+    completion.set_defaults(run=_completion)
+    return parser
 
 
-_BENCH = "Times forward and backward of the distances in one process at one thread, alternatives taking turns, and prints the ratios."
+_BENCH = "Times distances against plain versions and POT, or the flow against single runs and a bare loop, alternatives taking turns."
+_COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
+_DEMO = "Runs the flow to the swiss roll with ASWD and with SWD, a few seeds each, and ends with a picture and a table."
+_LIST = "Lists distances, data and tasks by name, or the runs of the store with their states and final metrics."
+_BASH = """_aswd() {
+    local words="${COMP_LINE:0:COMP_POINT}"
+    if [[ $words == *" train "* ]]; then
+        COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
+        [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
+    else
+        COMPREPLY=($(compgen -W "train list demo bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+    fi
+}
+COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
 
 
 def _rounds(text: str) -> int:
@@ -44,14 +76,33 @@ def _rounds(text: str) -> int:
     return int(text)
 
 
-def _bench(options: argparse.Namespace) -> int:
-    from aswd.bench import distances
+def _list(options: argparse.Namespace) -> int:
+    from aswd import listing
 
-    if options.only is not None and not any(options.only in case.title for case in distances.CASES):
-        titles = "\n  ".join(case.title for case in distances.CASES)
+    print(listing.runs(options.output_dir) if options.what == "runs" else getattr(listing, options.what)())
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from aswd import demo
+
+    return demo.run(options.output_dir)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from aswd.bench import distances, flow
+
+    bench = {"distances": distances, "flow": flow}[options.what]
+    if options.only is not None and not any(options.only in case.title for case in bench.CASES):
+        titles = "\n  ".join(case.title for case in bench.CASES)
         print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
         return 2
-    distances.run(options.output, options.rounds, options.only)
+    bench.run(options.output or Path("outputs/bench", f"{options.what}.json"), options.rounds, options.only)
+    return 0
+
+
+def _completion(options: argparse.Namespace) -> int:
+    print(_BASH)
     return 0
 
 

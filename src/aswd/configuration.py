@@ -12,24 +12,16 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-import aswd
 from aswd.data.registry import DATA, data_settings
 from aswd.distances import READINGS, available, build, options, resolved_options
 from aswd.distances.checks import check_at_least, check_choice, nearest
-from aswd.results.store import Run, key_of
+from aswd.results.store import Run, canonical, key_of
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.training.loggers import LoggerSettings
 
 
 class ConfigurationError(ValueError):
     """A mistake in what the user asked for, in one sentence."""
-
-
-def config_dir() -> Path:
-    """The folder of the configurations: inside an installed package, or at the top of a checkout."""
-    package = Path(aswd.__file__).parent
-    inside, beside = package / "configs", package.parents[1] / "configs"
-    return inside if inside.exists() else beside
 
 
 @dataclass
@@ -117,7 +109,11 @@ class RunSpec:
         the keys of finished runs as they are. (``version`` is to be raised when a default itself is changed.)
         """
         defaults = options(self.distance_name)
-        distance = {name: value for name, value in self.distance.items() if name not in ("seed", "validate") and value != defaults[name]}
+        distance = {
+            name: value
+            for name, value in self.distance.items()
+            if name not in ("seed", "validate") and canonical(value) != canonical(defaults.get(name))
+        }
         found = {
             "version": 1,
             "task": _changed(self.task),

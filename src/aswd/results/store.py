@@ -46,16 +46,16 @@ class RunState(StrEnum):
 
 def key_of(identity: dict[str, Any]) -> str:
     """Ten hexadecimal digits that stand for all that changes the numbers of a run, but for the seed."""
-    canonical = json.dumps(_canonical(identity), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:10]
+    text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
     """One spelling for what is equal: 2 and 2.0, a list and a tuple."""
     if isinstance(value, dict):
-        return {str(k): _canonical(v) for k, v in value.items()}
+        return {str(k): canonical(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_canonical(v) for v in value]
+        return [canonical(v) for v in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -127,7 +127,7 @@ class Flow(Task):
         self.exact.reset()
         self.exact.update(self.particles, self.target)
         w2 = self.exact.compute().reshape(len(self.seeds))  # torchmetrics makes a scalar of a single value
-        found = {"w2": w2, "distance": self._values}
+        found = {"w2": w2, "distance_value": self._values}
         norm = self.learned_norm()
         return found if norm is None else {**found, "learned_norm": norm}
 

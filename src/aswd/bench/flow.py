@@ -1,0 +1,121 @@
+"""The benchmark of the flow: replicas against single runs, a run against its bare loop, and the share of its evaluation."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from aswd.composition import Call, checked_plan
+from aswd.configuration import RunSpec
+from aswd.data.registry import data_module
+from aswd.listing import table
+from aswd.metrics import exact_wasserstein
+from aswd.tasks.registry import task_class
+from aswd.training.run import carry_out
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table: seconds of two alternatives, and what their ratio is to be."""
+
+    title: str
+    measure: Callable[[Path], tuple[float, float]]
+    bar: float
+    at_least: bool  # else at most
+
+
+def _spec(folder: Path, *overrides: str) -> RunSpec:
+    fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.progress=false", "task.num_frames=0", "trainer.threads=1"]
+    (spec,) = checked_plan(Call([*fixed, *overrides, f"paths.output_dir={folder}"], False, None))
+    return spec
+
+
+def _run(spec: RunSpec) -> float:
+    start = time.perf_counter()
+    outcomes = carry_out(replace(spec, force=True))
+    if any(outcome.word != "done" for outcome in outcomes):
+        raise RuntimeError(f"{spec.title} {outcomes[0].word}: {outcomes[0].text}")
+    return time.perf_counter() - start
+
+
+def replicas(folder: Path, num_projections: int, iterations: int, sample: int = 5) -> tuple[float, float]:
+    """Fifty single runs (the time of ``sample`` of them, times ten) against one run of fifty replicas."""
+    spec = _spec(folder, f"distance.num_projections={num_projections}", f"task.iterations={iterations}", "replicas=50")
+    single = sum(_run(spec.of_seeds([seed])) for seed in range(sample)) * 50 / sample
+    return single, _run(spec)
+
+
+def bare_loop(folder: Path, num_projections: int, iterations: int) -> tuple[float, float]:
+    """A run with all that belongs to it against the plain loop: distance, backward, Adam, W2 as often."""
+    spec = _spec(folder, f"distance.num_projections={num_projections}", f"task.iterations={iterations}")
+    data = data_module(spec.data.name)(spec.data, spec.seeds)
+    task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
+    x, y, distance = task.particles, task.target, task.distance
+    adam = torch.optim.Adam([x], lr=spec.task.lr, betas=tuple(spec.task.betas))
+    start = time.perf_counter()
+    for step in range(1, iterations + 1):
+        adam.zero_grad()
+        distance(x, y).sum().backward()
+        adam.step()
+        if task.is_due(step):
+            exact_wasserstein(x, y)
+    bare = time.perf_counter() - start
+    return _run(spec), bare
+
+
+def evaluation(folder: Path, iterations: int) -> tuple[float, float]:
+    """All evaluations of W2 in an ASWD run at L = 1000 against the whole run."""
+    spec = _spec(folder, "distance.num_projections=1000", f"task.iterations={iterations}")
+    whole = _run(spec)
+    data = data_module(spec.data.name)(spec.data, spec.seeds)
+    task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
+    task._values = torch.zeros(1)
+    times = []
+    for _ in range(10):
+        start = time.perf_counter()
+        task.evaluate()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * (iterations // spec.task.evaluate_every + 1), whole
+
+
+CASES = [
+    Case("50 replicas against 50 single runs, L=10", lambda folder: replicas(folder, 10, 60), 4, True),
+    Case("50 replicas against 50 single runs, L=100", lambda folder: replicas(folder, 100, 20), 1, True),
+    Case("a run against its bare loop, L=100", lambda folder: bare_loop(folder, 100, 300), 1.3, False),
+    Case("W2 in a run at L=1000", lambda folder: evaluation(folder, 60), 0.1, False),
+]
+
+
+def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
+    """Run the benchmark, print its table and write it as JSON. Cases of many seconds are measured three times."""
+    threads, cases, rows, found = torch.get_num_threads(), [case for case in CASES if only is None or only in case.title], [], []
+    torch.set_num_threads(1)
+    rounds = min(rounds, 3)
+    try:
+        with tqdm(total=len(cases) * rounds, unit="round", leave=False) as bar, tempfile.TemporaryDirectory() as folder:
+            for case in cases:
+                bar.set_description(case.title)
+                pairs = []
+                for _ in range(rounds):
+                    pairs.append(case.measure(Path(folder)))
+                    bar.update()
+                first, second = (statistics.median(side) for side in zip(*pairs, strict=True))
+                ratio = first / second
+                met = ratio >= case.bar if case.at_least else ratio <= case.bar
+                goal = f"at {'least' if case.at_least else 'most'} {case.bar:g}"
+                rows.append((case.title, f"{first:.2f} s", f"{second:.2f} s", f"{ratio:.2f}", goal, "ok" if met else "MISSED"))
+                found.append({"title": case.title, "seconds": pairs, "ratio": ratio, "bar": case.bar, "met": met})
+    finally:
+        torch.set_num_threads(threads)
+    print(table(("case", "first", "second", "ratio", "goal", ""), rows))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"cases": found, "torch": torch.__version__, "threads": 1}, indent=2))
+    print(f"\nAll times are in {output}. N = 500, one thread, medians of {rounds}; what is imported counts for neither side.")
