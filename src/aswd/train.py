@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -18,18 +20,34 @@ def main(arguments: list[str] | None = None) -> int:
     from aswd.configuration import ConfigurationError
 
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    arguments.sort(key=lambda argument: argument not in ("-m", "--multirun"))  # Hydra wants them first
     try:
         config_store_distances()
         call = asked(arguments)
         if call is None:  # help, completion and the like are Hydra's own
             return hydra_main(arguments, _nothing)
         runs = checked_plan(call)
+        _check_writable({run.paths.output_dir for run in runs})
     except ConfigurationError as error:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
     sweep = _Sweep(len(runs) if call.multirun else 1)
     code = hydra_main(arguments, sweep.job)
     return sweep.close() or code
+
+
+def _check_writable(folders: set[str]) -> None:
+    from aswd.configuration import ConfigurationError
+
+    for folder in folders:
+        try:
+            Path(folder, "runs").mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=Path(folder, "runs")):
+                pass
+        except OSError as error:
+            raise ConfigurationError(
+                f"paths.output_dir must be a folder that can be written to; got {folder!r}: {error.strerror}"
+            ) from None
 
 
 def _nothing(config: DictConfig) -> None:

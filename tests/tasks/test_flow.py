@@ -25,7 +25,7 @@ CONVERGING = ["swd", "gswd_nn1", "aswd", "dswd", "max_gswd_nn1", "max_swd", "was
 @pytest.mark.parametrize("data", DATA)
 def test_every_distance_runs_on_every_target(distance, data, tmp_path):
     """Particles that start near the target come nearer, for the distances that the paper shows converging; none leaves it."""
-    spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.num_frames=0", distance=distance)
+    spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.pictures=false", distance=distance)
     (outcome,) = carry_out(spec)
     assert outcome.word == "done", outcome.text
     rows = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)

@@ -35,6 +35,7 @@ class FlowSettings:
         source_scale: factor on the source.
         num_particles: as many as the target has points, if nothing is said.
         evaluate_every: W2 is taken at the first iteration and at every n-th.
+        pictures: draw the run when it is done.
         num_frames: of the animation; 0 for none.
     """
 
@@ -46,6 +47,7 @@ class FlowSettings:
     source_scale: float = 1.0
     num_particles: int | None = None
     evaluate_every: int = 5
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
     num_frames: int = field(default=40, metadata={"changes_numbers": False})
 
     def __post_init__(self) -> None:
@@ -138,6 +140,8 @@ class Flow(Task):
         return {name: value.cpu().numpy() for name, value in kept.items()}
 
     def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+        if not self.settings.pictures:
+            return []
         target = self.target[0].cpu().numpy()
         pictures = [flow_pictures.curve(folder / "w2.png", metrics, title)]
         taken = [i for i, step in enumerate(self.frame_steps) if step <= metrics.steps[-1]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,14 @@ KEPT = 2
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that is whole; a damaged one is named in a warning and set aside."""
+    """The newest checkpoint that is whole; a damaged one is named and set aside."""
     for path in sorted(folder.glob("step=*.ckpt"), reverse=True):
         seal = path.with_suffix(".sha256")
         if seal.exists() and seal.read_text().strip() == digest(path):
             return path
         aside = set_aside(path)
         seal.unlink(missing_ok=True)
-        warnings.warn(f"the checkpoint {path} is damaged or incomplete; it was set aside as {aside.name}", stacklevel=2)
+        print(f"aswd: the checkpoint {path} is damaged or incomplete; it was set aside as {aside.name}", file=sys.stderr)
     return None
 
 
@@ -55,6 +55,7 @@ class Checkpoints(Callback):
 
     def on_train_start(self, trainer: Trainer, task: Task) -> None:
         """Give back the global random state of the checkpoint: a distance from outside may draw from it."""
+        self.request.take_over()
         self._last = time.monotonic()
         if self._global is not None:
             torch.set_rng_state(self._global["torch"])

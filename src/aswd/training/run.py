@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 import yaml
-from pytorch_lightning import Trainer
+from pytorch_lightning import Trainer, seed_everything
+from pytorch_lightning.plugins.environments import LightningEnvironment
 
 from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
@@ -53,17 +54,16 @@ def carry_out(spec: RunSpec) -> list[Outcome]:
     Whatever goes wrong inside is written down in the store and returned, not raised.
     """
     outcomes: list[Outcome] = []
-    locks, pending = Locks(), []
-    for seed in spec.seeds:
-        run = spec.run(seed)
-        word = _claim(run, locks, spec.force)
-        if word is None:
-            pending.append(seed)
-        else:
-            outcomes.append(Outcome(word, run))
-    request = StopRequest()
+    locks, pending, request = Locks(), [], StopRequest()
     try:
         with request.listening(), _threads(spec.trainer.threads), _quiet():
+            for seed in spec.seeds:
+                run = spec.run(seed)
+                word = _claim(run, locks, spec.force)
+                if word is None:
+                    pending.append(seed)
+                else:
+                    outcomes.append(Outcome(word, run))
             while pending:
                 ended = _attempt(spec, pending, locks, request)
                 outcomes += ended
@@ -82,7 +82,7 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     status = run.status  # again: it may have been finished while the lock was waited for
     damage = run.set_aside_if_damaged()
     if damage is not None:
-        warnings.warn(damage, stacklevel=2)
+        print(f"aswd: {damage}", file=sys.stderr)
     elif status is not None and status["status"] == RunState.DONE and not force:
         locks.release([run.lock])
         return "skipped"
@@ -132,6 +132,7 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
         spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
     if len(spec.seeds) > 1:
         write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
+    seed_everything(spec.seeds[0], verbose=False)  # for distances from outside that draw from the global random state
     data = data_module(spec.data.name)(spec.data, spec.seeds)
     task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
     metrics = Metrics(spec.seeds)
@@ -149,6 +150,7 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
             logger=mirrors,
             callbacks=[recorder, Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)],
             default_root_dir=folder,
+            plugins=[LightningEnvironment()],  # one process, also inside a SLURM job
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
@@ -224,18 +226,15 @@ def _threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what Lightning says about itself; warnings as one line."""
+    """Without what Lightning says about itself."""
     chatter = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in chatter]
-    former = warnings.showwarning
     for logger in chatter:
         logger.setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning|torch)\..*")
-        warnings.showwarning = lambda message, *_, **__: print(f"aswd: {message}", file=sys.stderr)
         try:
             yield
         finally:
-            warnings.showwarning = former
             for logger, level in zip(chatter, levels, strict=True):
                 logger.setLevel(level)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class Interrupted(Exception):
     """The run was asked to stop, and has saved where it stood."""
@@ -28,12 +30,19 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
-        former = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        former = {number: signal.getsignal(number) for number in SIGNALS}
         try:
+            self.take_over()
             yield self
         finally:
             for number, handler in former.items():
                 signal.signal(number, handler)
+
+    def take_over(self) -> None:
+        """Be the one who is told, also where Lightning, which would leave without a checkpoint, has put itself in between."""
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                signal.signal(number, self._note)
 
     def _note(self, number: int, frame: object) -> None:
         if self.number is not None and number == signal.SIGINT:
