@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-fast lint format bench clean
+.PHONY: help setup demo test test-fast lint format bench clean
 
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -17,6 +17,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 setup: $(INSTALLED)  ## create .venv and install everything into it
+
+demo: $(INSTALLED)  ## ASWD against SWD on the swiss roll, with a picture and a table
+	$(BIN)/aswd demo
 
 test: $(INSTALLED)  ## run the whole test suite
 	$(BIN)/python -m pytest -n 2
@@ -32,8 +35,9 @@ format: $(INSTALLED)  ## mend style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED)  ## time the distances against plain torch and POT
+bench: $(INSTALLED)  ## time the distances against plain torch and POT, and the flow
 	$(BIN)/aswd bench
+	$(BIN)/aswd bench flow
 
 clean:  ## remove .venv and caches (outputs/ stays)
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist

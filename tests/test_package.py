@@ -93,6 +93,15 @@ def test_the_wheel_carries_the_configs(tmp_path):
     assert expected
     assert expected <= names
     assert "aswd/distances/family.py" in names
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")  # as installed, away from the checkout
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    command = [sys.executable, "-m", "aswd.train", "--cfg", "job", "data=knot"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert "name: knot" in done.stdout, done.stderr
+    where = subprocess.run(
+        [sys.executable, "-c", "from aswd.paths import config_dir as c; print(c())"], capture_output=True, env=environment
+    )
+    assert str(tmp_path).encode() in where.stdout
 
 
 def aswd(*arguments):

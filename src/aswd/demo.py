@@ -10,9 +10,9 @@ import pandas
 
 from aswd.composition import Call, checked_plan
 from aswd.configuration import RunSpec
-from aswd.listing import table
 from aswd.results.statistics import mean_and_band
 from aswd.results.store import Metrics
+from aswd.tables import table
 from aswd.tasks import flow_pictures
 from aswd.training.run import carry_out
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from aswd.tables import table
+
 
 def distances() -> str:
     """Names of the distances and what they are, from the first line of their configurations."""
@@ -44,13 +46,6 @@ def runs(output_dir: Path) -> str:
         reasons = group["reason"].dropna().unique()
         rows.append((task, name, distance, key, state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
     return table(("task", "data", "distance", "key", "state", "seeds", *(f"mean {c}" for c in shown), "reason"), rows)
-
-
-def table(header: tuple[str, ...], rows: Iterable[tuple]) -> str:
-    """Columns of text, as wide as they need to be."""
-    lines = [header, *([str(cell) for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def _ranges(seeds: Iterable[int]) -> str:

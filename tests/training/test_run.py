@@ -134,6 +134,16 @@ def test_a_batch_that_was_cut_off_while_it_wrote_its_records_is_completed(tmp_pa
     np.testing.assert_array_equal(metrics_of(spec.run(1)), expected[1])
 
 
+def test_one_seed_of_a_batch_that_is_made_again_is_made_alone(tmp_path):
+    spec = small_spec(tmp_path, "replicas=3")
+    carry_out(spec)
+    before = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    assert words(carry_out(small_spec(tmp_path, "seed=1", "force=true"))) == ["done"]
+    after = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    assert [seed for seed in range(3) if before[seed] != after[seed]] == [1]
+    assert spec.run(1).result["replicas"] == 1
+
+
 def test_only_seeds_that_are_missing_are_run(tmp_path):
     assert words(carry_out(small_spec(tmp_path, "seed=1"))) == ["done"]
     assert words(carry_out(small_spec(tmp_path, "replicas=3"))) == ["done", "skipped", "done"]

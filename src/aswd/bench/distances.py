@@ -17,6 +17,7 @@ from tqdm import tqdm
 from aswd.bench import yardsticks
 from aswd.bench.measure import interleaved_medians, peak_memory
 from aswd.distances import build
+from aswd.tables import table
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,7 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
             times = growth(rounds, bar.update)
             bar.set_description("memory of the circular distance")
             memory = {which: peak_memory(circular_call, which) for which in ("ours", "plain")}
-    lines = [("case", "plain", "POT", "ours", "to plain", "to POT", "")]
-    lines += [_line(row) for row in rows]
-    print(_table(lines))
+    print(table(("case", "plain", "POT", "ours", "to plain", "to POT", ""), map(_line, rows)))
     report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "threads": 1}
     if whole:
         share = memory["ours"] / memory["plain"]
@@ -165,8 +164,3 @@ def _line(row: dict) -> tuple[str, ...]:
     verdict = f"MISSED {', '.join(missed)}" if missed else "ok" if has_bar else ""
     seconds = [f"{1e3 * row[name]['seconds']:.2f} ms" if name in row else "-" for name in ("plain", "pot", "ours")]
     return (row["title"], *seconds, *(f"{ratios[n]:.1f}x" if n in ratios else "-" for n in ("plain", "pot")), verdict)
-
-
-def _table(lines: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(f"{line[0]:<{widths[0]}}  " + "  ".join(map(str.rjust, line[1:], widths[1:])) for line in lines)

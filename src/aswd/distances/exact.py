@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from aswd.distances.checks import check_choice, check_order, check_seed
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.problem import Problem, eager
+from aswd.distances.workers import worker_count
 
 Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]  # pairs (i, j) and the mass that each carries
 
@@ -81,7 +82,7 @@ def optimal_couplings(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights:
     """An optimal coupling for each replica of ``x [R, N, d]`` and ``y [R, M, d]``, solved in float64, in threads."""
     host = [None if t is None else t.detach().cpu().double() for t in (x, y, x_weights, y_weights)]
     replicas = list(zip(*(t if t is not None else [None] * len(x) for t in host), strict=True))
-    threads = min(torch.get_num_threads(), len(replicas))
+    threads = min(worker_count(), len(replicas))
     if threads <= 1:
         return [_coupling(*replica, order) for replica in replicas]
     with ThreadPoolExecutor(threads) as pool:

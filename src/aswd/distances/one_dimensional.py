@@ -13,6 +13,7 @@ autograd: a solver returns the cost and the gradient together.
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ from torch import Tensor
 
 from aswd.distances.checks import check_order, check_rows
 from aswd.distances.sorting import BLOCK, even_share, sort_is_fast, sort_rows
+from aswd.distances.workers import worker_count
 
 
 def wasserstein_1d(
@@ -147,7 +149,7 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
 
     ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten by slopes, which times
     :meth:`Plan.slope_scale` are the gradient of their cost, in ``v`` minus that; else they are left as they are. Rows are
-    independent, so they are worked on in blocks, in as many threads as torch has: numpy releases the interpreter's lock while it sorts.
+    independent, so they are worked on in blocks, in threads: numpy releases the interpreter's lock while it sorts.
     """
     size = max(u.shape[1], v.shape[1])
     share = u.shape[1] if plan.shares_mass else 1
@@ -162,15 +164,23 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
         stop = start + step
         return _solve_block(u[start:stop], v[start:stop], plan.rows(start, stop), order, need_u, need_v)
 
-    threads = min(torch.get_num_threads(), len(starts))
+    threads = min(worker_count(), len(starts))
     costs = map(block, starts) if threads <= 1 else _pool(threads, os.getpid()).map(block, starts)
     return torch.cat(list(costs)).div_(share)
 
 
 @lru_cache(maxsize=4)
 def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
-    """Threads for the blocks; the process is part of the key because threads do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="aswd-sort")
+    """Threads for the blocks; the process is part of the key because threads do not survive a fork.
+
+    Torch's setting belongs to a thread, and begins in a new one at the number of cores: without a word each of them would bring as many.
+    """
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads, "aswd-sort", initializer=torch.set_num_threads, initargs=(1,))
+    together = threading.Barrier(threads)
+    list(pool.map(lambda _: together.wait(), range(threads)))
+    torch.set_num_threads(before)  # what belongs to the whole process, MKL's number, as it was
+    return pool
 
 
 def _solve_block(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:

@@ -18,6 +18,7 @@ from torch import Tensor
 from aswd.distances.one_dimensional import Plan, quantile_plan, safe_root, solve_rows
 from aswd.distances.projections import Projection
 from aswd.distances.sorting import BLOCK, even_share
+from aswd.distances.workers import worker_count
 
 _CHUNK_ELSEWHERE = 1 << 26
 
@@ -28,7 +29,7 @@ def _chunk_size(device: torch.device) -> int:
     On a CPU it is one block of the sort for every thread, so that what is projected is still in the cache when it is sorted and when its
     slopes are pulled back.
     """
-    return BLOCK * torch.get_num_threads() if device.type == "cpu" else _CHUNK_ELSEWHERE
+    return BLOCK * worker_count() if device.type == "cpu" else _CHUNK_ELSEWHERE
 
 
 def mean_slice_cost(

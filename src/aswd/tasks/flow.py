@@ -81,6 +81,7 @@ class Flow(Task):
     """
 
     headline = "w2"
+    small_tensors = True
 
     def __init__(self, settings: FlowSettings, data: ToyTargets, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(distance, seeds)

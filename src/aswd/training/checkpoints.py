@@ -20,6 +20,11 @@ from aswd.training.signals import Interrupted, StopRequest
 KEPT = 2
 
 
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Where the checkpoint after ``step`` steps is."""
+    return folder / f"step={step:09d}.ckpt"
+
+
 def latest_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that is whole; a damaged one is named and set aside."""
     for path in sorted(folder.glob("step=*.ckpt"), reverse=True):
@@ -78,7 +83,7 @@ class Checkpoints(Callback):
 
     def save(self, trainer: Trainer) -> None:
         """Write a checkpoint and drop those that are not needed any more."""
-        path = self.folder / f"step={trainer.global_step:09d}.ckpt"
+        path = checkpoint_path(self.folder, trainer.global_step)
 
         def write(partial: Path) -> None:
             trainer.save_checkpoint(partial)

@@ -25,13 +25,14 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 
 from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
+from aswd.distances.workers import worker_count, workers
 from aswd.results.files import write_text
 from aswd.results.lock import Locks
 from aswd.results.store import Metrics, Run, RunState, batch_name
 from aswd.tasks.base import Diverged, Task
 from aswd.tasks.registry import task_class
 from aswd.training import loggers
-from aswd.training.checkpoints import Checkpoints, latest_checkpoint, remove_checkpoints
+from aswd.training.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.training.recorder import Recorder
 from aswd.training.signals import Interrupted, StopRequest
 
@@ -56,7 +57,7 @@ def carry_out(spec: RunSpec) -> list[Outcome]:
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], StopRequest()
     try:
-        with request.listening(), _threads(spec.trainer.threads), _quiet():
+        with request.listening(), _threads(spec), _quiet():
             for seed in spec.seeds:
                 run = spec.run(seed)
                 word = _claim(run, locks, spec.force)
@@ -94,7 +95,7 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
 
 def _attempt(spec: RunSpec, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
     """Run ``pending`` as one batch. A seed that diverges comes back alone; the others are to be run without it."""
-    seeds = _begun_batch(spec, pending)
+    seeds = _batch_of(spec, pending)
     folder = spec.folder / batch_name(seeds)
     if spec.force and len(seeds) > 1:
         remove_checkpoints(folder / "checkpoints")
@@ -115,14 +116,15 @@ def _attempt(spec: RunSpec, pending: list[int], locks: Locks, request: StopReque
         return [Outcome("failed", spec.run(seed), reason) for seed in pending]
 
 
-def _begun_batch(spec: RunSpec, pending: list[int]) -> list[int]:
-    """The seeds to run together: those ``pending``, or a batch of more that was cut off when all but these had their records."""
-    for config in sorted(spec.folder.glob("seeds=*/config.yaml")):
+def _batch_of(spec: RunSpec, pending: list[int]) -> list[int]:
+    """The seeds to run together: those ``pending``, or a batch of more that ran to its end and was cut off while it wrote its records."""
+    for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
         seeds = yaml.safe_load(config.read_text())["seeds"]
         rest = set(seeds) - set(pending)
-        begun = any((config.parent / "checkpoints").glob("step=*.ckpt"))
-        if begun and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
-            return seeds
+        if rest and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
+            last = spec.run(min(rest)).result["steps"]
+            if checkpoint_path(config.parent / "checkpoints", last).exists():
+                return seeds
     return pending
 
 
@@ -189,7 +191,7 @@ def _circumstances(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, A
         "steps": recorder.metrics.steps[-1],
         "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},
         "device": torch.cuda.get_device_name(device) if on_gpu else platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
+        "threads": worker_count(),
         "wall_time": recorder.elapsed,
         "peak_memory": peak,
         "revision": _revision(),
@@ -215,11 +217,14 @@ def _revision() -> str | None:
 
 
 @contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def _threads(spec: RunSpec) -> Iterator[None]:
+    """The threads that the run may use, torch's own among them only where they pay."""
     before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
+    count = spec.trainer.threads or before
+    torch.set_num_threads(1 if task_class(spec.task.name).small_tensors else count)
     try:
-        yield
+        with workers(count):
+            yield
     finally:
         torch.set_num_threads(before)
 

@@ -1,0 +1,59 @@
+"""Commands other than train."""
+
+import pytest
+
+from aswd.cli import main
+from aswd.data import DATA
+from aswd.distances import available
+from aswd.tasks import TASKS
+
+
+@pytest.mark.parametrize(("what", "names"), [("distances", available()), ("data", DATA), ("tasks", TASKS)])
+def test_list_names_and_explains(what, names, capsys):
+    assert main(["list", what]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == list(names)
+    assert all(len(line.split()) > 1 for line in lines)
+
+
+def test_a_distance_from_outside_is_listed_too(capsys):
+    import torch
+
+    from aswd.distances import registry
+
+    registry.register("test_outside")(torch.nn.PairwiseDistance)
+    try:
+        assert main(["list", "distances"]) == 0
+    finally:
+        registry._registry.pop("test_outside")
+    assert "test_outside                registered by another package" in capsys.readouterr().out
+
+
+def test_list_runs_of_an_empty_store(tmp_path, capsys):
+    assert main(["list", "runs", "--output-dir", str(tmp_path)]) == 0
+    assert "no runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["list", "distnces"], ["lst"], ["bench", "--rounds", "2"], ["bench", "swae"]])
+def test_mistakes_end_with_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments)
+    assert leaving.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_seeds_are_shown_as_ranges():
+    from aswd.listing import _ranges
+
+    assert _ranges([3, 0, 1, 2, 7, 9, 10]) == "0-3, 7, 9-10"
+
+
+def test_demo_runs_draws_and_tabulates(tmp_path, capsys, monkeypatch):
+    from aswd import demo
+
+    monkeypatch.setattr(demo, "OVERRIDES", [*demo.OVERRIDES, "task.iterations=20", "data.num_samples=40", "distance.num_projections=10"])
+    assert main(["demo", "--output-dir", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert (tmp_path / "demo" / "swiss_roll.png").stat().st_size > 10_000
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["swd", "aswd"]
+    assert str(tmp_path / "demo" / "swiss_roll.png") in out
