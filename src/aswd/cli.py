@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import aswd
+from aswd.errors import UserError
 
 _OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the results (default: %(default)s)"}
 
@@ -23,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
         return options.run(options)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return 0
+    except UserError as error:
+        print(f"aswd {arguments[0]}: {error}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,9 +38,22 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("train", help="run an experiment, or a sweep of them (aswd train --help)", add_help=False)
 
     listing = commands.add_parser("list", help="what there is to choose from, and the runs in the store", description=_LIST)
-    listing.add_argument("what", choices=["distances", "data", "tasks", "runs"], help="what to list")
+    listing.add_argument("what", choices=["distances", "data", "tasks", "artifacts", "runs"], help="what to list")
     listing.add_argument("--output-dir", **_OUTPUT_DIR)
     listing.set_defaults(run=_list)
+
+    reproduce = commands.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
+    reproduce.add_argument("artifact", help="one of aswd list artifacts")
+    reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
+    reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
+    reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
+    reproduce.add_argument("--output-dir", **_OUTPUT_DIR)
+    reproduce.add_argument("overrides", nargs="*", metavar="OPTION=VALUE", help="as for aswd train, for all runs")
+    reproduce.set_defaults(run=_reproduce)
+
+    report = commands.add_parser("report", help="one page with all artifacts and what became of the claims", description=_REPORT)
+    report.add_argument("--output-dir", **_OUTPUT_DIR)
+    report.set_defaults(run=_report)
 
     demo = commands.add_parser("demo", help="ASWD against SWD on the swiss roll, in about a minute", description=_DEMO)
     demo.add_argument("--output-dir", **_OUTPUT_DIR)
@@ -57,14 +74,16 @@ def _parser() -> argparse.ArgumentParser:
 _BENCH = "Times distances against plain versions and POT, or the flow against single runs and a bare loop, alternatives taking turns."
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _DEMO = "Runs the flow to the swiss roll with ASWD and with SWD, a few seeds each, and ends with a picture and a table."
-_LIST = "Lists distances, data and tasks by name, or the runs of the store with their states and final metrics."
+_REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
+_REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
+_LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
     if [[ $words == *" train "* ]]; then
         COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list demo bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "train list reproduce report demo bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -80,6 +99,19 @@ def _list(options: argparse.Namespace) -> int:
     from aswd import listing
 
     print(listing.runs(options.output_dir) if options.what == "runs" else getattr(listing, options.what)())
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from aswd.artifacts.reproduce import reproduce
+
+    return reproduce(options.artifact, options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from aswd.artifacts.report import report
+
+    print(f"Report: {report(options.output_dir)}")
     return 0
 
 

@@ -21,9 +21,10 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from aswd.configuration import ConfigurationError, RunSpec, resolve
+from aswd.configuration import RunSpec, resolve
 from aswd.distances import available, options
 from aswd.distances.checks import nearest
+from aswd.errors import UserError
 from aswd.paths import config_dir
 
 CONFIG_NAME = "train"
@@ -38,8 +39,8 @@ class Call:
     """A command line: what to override, whether it is a sweep, and where else to look for configurations."""
 
     overrides: list[str]
-    multirun: bool
-    extra_dir: str | None
+    multirun: bool = False
+    extra_dir: str | None = None
 
 
 def asked(arguments: list[str]) -> Call | None:
@@ -48,7 +49,7 @@ def asked(arguments: list[str]) -> Call | None:
         with redirect_stderr(StringIO()):  # one sentence instead of argparse's many
             parsed = get_args_parser().parse_args(arguments)
     except SystemExit:
-        raise ConfigurationError("the arguments are not understood: aswd train --help shows what they can be") from None
+        raise UserError("the arguments are not understood: aswd train --help shows what they can be") from None
     if parsed.help or parsed.hydra_help or parsed.cfg or parsed.info or parsed.shell_completion:
         return None
     return Call(parsed.overrides, bool(parsed.multirun), parsed.config_dir)
@@ -82,7 +83,7 @@ def checked_plan(call: Call) -> list[RunSpec]:
     """All runs that a call asks for, every one of them checked.
 
     Raises:
-        ConfigurationError: one of them asks for something that is not there or makes no sense.
+        UserError: one of them asks for something that is not there or makes no sense.
     """
     with initialize_config_dir(str(config_dir()), version_base="1.3", job_name="train"):
         plan, checked = [], {}
@@ -109,7 +110,7 @@ def _parsed(overrides: list[str]) -> list[Override]:
         return OverridesParser.create().parse_overrides(overrides)
     except HydraException as error:
         text = str(error).splitlines()[0].removeprefix("Error parsing override ").strip()
-        raise ConfigurationError(f"the override {text} is not understood: write OPTION=VALUE, quoted if it has commas or spaces") from None
+        raise UserError(f"the override {text} is not understood: write OPTION=VALUE, quoted if it has commas or spaces") from None
 
 
 def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
@@ -118,7 +119,7 @@ def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
         for override in overrides:
             if override.is_sweep_override():
                 line = override.input_line
-                raise ConfigurationError(f"{line} asks for several runs: a sweep needs -m, as in aswd train -m {line}")
+                raise UserError(f"{line} asks for several runs: a sweep needs -m, as in aswd train -m {line}")
         return [[override.input_line for override in overrides]]
     (jobs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
     return [list(job) for job in jobs]
@@ -131,7 +132,7 @@ def _composed(overrides: list[str], extra_dir: str | None) -> DictConfig:
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         _explain(_parsed(overrides), extra, extra_dir)
         lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
-        raise ConfigurationError(f"the configuration does not come together: {lines[0]}") from None
+        raise UserError(f"the configuration does not come together: {lines[0]}") from None
 
 
 def _explain(overrides: list[Override], extra: list[str], extra_dir: str | None) -> None:
@@ -143,7 +144,7 @@ def _explain(overrides: list[Override], extra: list[str], extra_dir: str | None)
         files = Path(extra_dir, group).glob("*.yaml") if extra_dir else []
         known = [*loader.get_group_options(group), *(file.stem for file in files)]
         if choice not in known:
-            raise ConfigurationError(f"{group} has no choice {choice!r}: {nearest(choice, known)}")
+            raise UserError(f"{group} has no choice {choice!r}: {nearest(choice, known)}")
     config = compose(CONFIG_NAME, overrides=[*extra, *(override.input_line for override in groups)])
     for override in overrides:
         if override not in groups and not override.key_or_group.startswith("hydra"):
@@ -154,7 +155,7 @@ def _check_option(option: str, config: DictConfig) -> None:
     node, place = config, ""
     for part in option.split("."):
         if not OmegaConf.is_dict(node):
-            raise ConfigurationError(f"{option} is not an option: {place.rstrip('.')} is a value and has none")
+            raise UserError(f"{option} is not an option: {place.rstrip('.')} is a value and has none")
         if part not in node:
-            raise ConfigurationError(f"{option} is not an option: {nearest(place + part, [f'{place}{name}' for name in node])}")
+            raise UserError(f"{option} is not an option: {nearest(place + part, [f'{place}{name}' for name in node])}")
         node, place = node._get_node(part), f"{place}{part}."

@@ -15,13 +15,10 @@ from omegaconf.errors import OmegaConfBaseException
 from aswd.data.registry import DATA, data_settings
 from aswd.distances import READINGS, available, build, options, resolved_options
 from aswd.distances.checks import check_at_least, check_choice, nearest
+from aswd.errors import UserError
 from aswd.results.store import Run, canonical, key_of
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.training.loggers import LoggerSettings
-
-
-class ConfigurationError(ValueError):
-    """A mistake in what the user asked for, in one sentence."""
 
 
 @dataclass
@@ -165,12 +162,12 @@ def resolve(config: DictConfig) -> RunSpec:
     """The run that a composed configuration asks for.
 
     Raises:
-        ConfigurationError: it asks for something that is not there or makes no sense.
+        UserError: it asks for something that is not there or makes no sense.
     """
     known = {"task", "data", "distance", "trainer", "logger", "launcher", "paths", "reading", "seed", "replicas", "force"}
     for name in config:
         if name not in known:
-            raise ConfigurationError(f"{name} is not an option: {nearest(name, known)}")
+            raise UserError(f"{name} is not an option: {nearest(name, known)}")
     task = _section(config, "task", _named(config, "task", TASKS, task_settings))
     data = _section(config, "data", _named(config, "data", DATA, data_settings))
     trainer, logger, paths = (
@@ -202,7 +199,7 @@ class _Top:
 def _named(config: DictConfig, section: str, known: dict[str, Any], schema_of: Any) -> type:
     name = OmegaConf.select(config, f"{section}.name")
     if name not in known:
-        raise ConfigurationError(f"{section} must be a known name; got {name!r}: {nearest(str(name), known)}")
+        raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), known)}")
     return schema_of(name)
 
 
@@ -211,10 +208,10 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
     given, names = config[section], [f.name for f in fields(schema)]
     prefix = "" if section == "run" else f"{section}."
     if not OmegaConf.is_dict(given):
-        raise ConfigurationError(f"{section} must be the name of a configuration; got {given!r}")
+        raise UserError(f"{section} must be the name of a configuration; got {given!r}")
     for name in given:
         if name not in names:
-            raise ConfigurationError(f"{prefix}{name} is not an option: {nearest(name, names)}")
+            raise UserError(f"{prefix}{name} is not an option: {nearest(name, names)}")
     typed = OmegaConf.structured(schema)
     for name in given:
         try:
@@ -222,13 +219,13 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         except OmegaConfBaseException:
             kind = schema.__annotations__[name]
             kind = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}.get(kind, kind)
-            raise ConfigurationError(f"{prefix}{name} must be {kind}; got {given[name]!r}") from None
+            raise UserError(f"{prefix}{name} must be {kind}; got {given[name]!r}") from None
     try:
         return OmegaConf.to_object(typed)
     except ValueError as error:
-        raise ConfigurationError(f"{prefix}{error}") from None
+        raise UserError(f"{prefix}{error}") from None
     except OmegaConfBaseException as error:
-        raise ConfigurationError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
 
 
 def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[str, Any]]:
@@ -236,21 +233,19 @@ def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[st
     section = OmegaConf.to_container(config.distance, resolve=True)
     name = section.pop("name", None)
     if name not in available():
-        raise ConfigurationError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
+        raise UserError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
     given = {option: value for option, value in section.items() if value is not None}
     if "seed" in given:
-        raise ConfigurationError(
-            f"distance.seed must be left to the run, whose seed it is; got {given['seed']!r}: use seed={given['seed']}"
-        )
+        raise UserError(f"distance.seed must be left to the run, whose seed it is; got {given['seed']!r}: use seed={given['seed']}")
     known = options(name)
     for option in given:
         if option not in known:
-            raise ConfigurationError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
+            raise UserError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
     try:
         resolved = resolved_options(name, reading=reading, **{**task_class(task.name).distance_defaults(name, reading), **given})
         build(name, reading=reading, **resolved)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
+        raise UserError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
     return name, resolved
 
 

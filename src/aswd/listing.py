@@ -32,6 +32,14 @@ def tasks() -> str:
     return table(("task", "what it is"), [(name, _comment("task", name)) for name in TASKS])
 
 
+def artifacts() -> str:
+    """Names of the artifacts, and what they are in the paper."""
+    from aswd.artifacts.declaration import artifacts as declared
+
+    rows = [(a.name, a.number, f"{len(a.data)} x {len(a.series)}", a.about) for a in declared()]
+    return table(("artifact", "in the paper", "cells", "what it shows"), rows)
+
+
 def runs(output_dir: Path) -> str:
     """The runs in the store with their states and final metrics; seeds of one key in one line where they share a state."""
     from aswd.results import records

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Run what the arguments ask for. The exit code is 0; 1 after a failure; 2 for a mistake in the arguments; 128 + n after signal n."""
     from aswd.composition import asked, checked_plan, config_store_distances, hydra_main
-    from aswd.configuration import ConfigurationError
+    from aswd.errors import UserError
 
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     arguments.sort(key=lambda argument: argument not in ("-m", "--multirun"))  # Hydra wants them first
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
             return hydra_main(arguments, _nothing)
         runs = checked_plan(call)
         _check_writable({run.paths.output_dir for run in runs})
-    except ConfigurationError as error:
+    except UserError as error:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
     sweep = _Sweep(len(runs) if call.multirun else 1)
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _check_writable(folders: set[str]) -> None:
-    from aswd.configuration import ConfigurationError
+    from aswd.errors import UserError
 
     for folder in folders:
         try:
@@ -45,9 +45,7 @@ def _check_writable(folders: set[str]) -> None:
             with TemporaryFile(dir=Path(folder, "runs")):
                 pass
         except OSError as error:
-            raise ConfigurationError(
-                f"paths.output_dir must be a folder that can be written to; got {folder!r}: {error.strerror}"
-            ) from None
+            raise UserError(f"paths.output_dir must be a folder that can be written to; got {folder!r}: {error.strerror}") from None
 
 
 def _nothing(config: DictConfig) -> None:

@@ -18,7 +18,11 @@ def finished(folder, seed=3):
     metrics = Metrics([seed])
     metrics.add(1, {"w2": [0.5]})
     metrics.add(5, {"w2": [0.1 + 0.2]})
-    run.finish(metrics, {"particles": np.zeros((3, 2))}, {"final": {"w2": 0.1 + 0.2}, "reading": "reference"})
+    run.finish(
+        metrics,
+        {"particles": np.zeros((3, 2))},
+        {"final": {"w2": 0.1 + 0.2}, "reading": "reference", "settings": {"distance": {"penalty": 0.1}}},
+    )
     return run
 
 
@@ -96,6 +100,7 @@ def test_records_are_a_frame(tmp_path):
     assert frame["seed"].tolist() == [9, 10, 11]
     assert frame["state"].tolist() == ["done", "done", "failed"]
     assert frame["w2"].tolist()[:2] == [0.1 + 0.2] * 2
+    assert frame["distance.penalty"].tolist()[:2] == [0.1, 0.1]
     assert frame["reason"].tolist()[2] == "ValueError: no"
     rows = curves(frame)
     assert rows[["seed", "step"]].values.tolist() == [[9, 1], [9, 5], [10, 1], [10, 5]]

@@ -37,6 +37,8 @@ def _row(run: Run) -> dict[str, Any]:
     for name, value in run.result.items():
         if name == "final":
             row |= value
+        elif name == "settings":
+            row |= {f"{section}.{option}": content for section, options in value.items() for option, content in options.items()}
         elif isinstance(value, dict):
             row |= {f"{name}.{inner}": content for inner, content in value.items()}
         elif name not in row:

@@ -1,0 +1,75 @@
+"""The runs of an artifact, cell by cell, and what the store knows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas
+
+from aswd.artifacts.declaration import Artifact, Series
+from aswd.composition import Call, checked_plan
+from aswd.configuration import RunSpec
+from aswd.data.registry import data_settings
+from aswd.distances import options
+from aswd.results import RunState
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One data set and one series of an artifact: the runs of all seeds of its scale."""
+
+    data: str
+    label: str
+    spec: RunSpec
+
+    def finals(self, metric: str) -> dict[int, float]:
+        """The final value of every seed that is done."""
+        results = {seed: self.spec.run(seed).result for seed in self.spec.seeds}
+        return {seed: result["final"][metric] for seed, result in results.items() if result}
+
+    def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """Steps, and the metric at them as ``[steps, seeds]``, of the seeds that are done; ``None`` before any is."""
+        frames = [pandas.read_csv(self.spec.run(seed).folder / "metrics.csv") for seed in self.done]
+        if not frames:
+            return None
+        return frames[0]["step"].to_numpy(), np.stack([frame[metric].to_numpy() for frame in frames], 1)
+
+    @property
+    def done(self) -> list[int]:
+        """The seeds that are done."""
+        return [seed for seed in self.spec.seeds if self.spec.run(seed).state is RunState.DONE]
+
+    def failures(self) -> dict[int, str]:
+        """Why seeds failed."""
+        found = {seed: self.spec.run(seed) for seed in self.spec.seeds}
+        return {seed: run.status["reason"] for seed, run in found.items() if run.state is RunState.FAILED}
+
+
+def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, overrides: list[str] | None = None) -> list[Cell]:
+    """All cells of an artifact at a scale, series by series.
+
+    Raises:
+        UserError: an override that does not fit.
+    """
+    scale = artifact.scale(scale_name)
+    fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", f"paths.output_dir={output_dir}", *scale.overrides]
+    found = []
+    for series in artifact.series:
+        first = _spec([*fixed, f"data={artifact.data[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
+        for data in artifact.data:
+            # Data of one kind differ in their name only: to compose each again would take a tenth of a second.
+            alike = data_settings(data) is type(first.data)
+            own = [*fixed, f"data={data}", *_of_series(series, scale.num_projections), *(overrides or [])]
+            found.append(Cell(data, series.label, replace(first, data=replace(first.data, name=data)) if alike else _spec(own)))
+    return found
+
+
+def _spec(overrides: list[str]) -> RunSpec:
+    (spec,) = checked_plan(Call(overrides))
+    return spec
+
+
+def _of_series(series: Series, num_projections: int) -> list[str]:
+    directions = [f"distance.num_projections={num_projections}"] if "num_projections" in options(series.distance) else []
+    return [f"distance={series.distance}", *directions, *series.overrides]

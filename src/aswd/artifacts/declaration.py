@@ -1,0 +1,121 @@
+"""Artifacts as their files in ``configs/artifact`` declare them. Adding one is one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from aswd.distances.checks import nearest
+from aswd.errors import UserError
+from aswd.paths import config_dir
+
+SCALES = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve, or one column: a distance under the paper's name for it, with overrides."""
+
+    label: str
+    distance: str
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is run: seeds, directions (where the distance has any number of them), and overrides."""
+
+    seeds: int
+    num_projections: int
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A table or figure of the paper."""
+
+    name: str
+    about: str  # in one sentence
+    title: str
+    number: str  # in the paper
+    draw: str  # the kind of picture
+    task: str
+    metric: str  # of the final values
+    data: tuple[str, ...]
+    series: tuple[Series, ...]
+    scales: dict[str, Scale]
+    claims: tuple[str, ...]
+    published: dict[str, dict[str, float]] = field(default_factory=dict)  # data -> label -> value
+
+    def scale(self, name: str) -> Scale:
+        """One of its scales.
+
+        Raises:
+            UserError: it has none of that name.
+        """
+        if name not in self.scales:
+            raise UserError(f"--scale must be one of {', '.join(self.scales)} for {self.name}; got {name!r}")
+        return self.scales[name]
+
+    def published_value(self, data: str, label: str) -> float | None:
+        """What the paper has in this place, if it can be read off it."""
+        return self.published.get(data, {}).get(label)
+
+
+def artifact_names() -> list[str]:
+    """Names of all artifacts, in the order of the paper."""
+    return [artifact.name for artifact in artifacts()]
+
+
+def artifacts() -> Iterator[Artifact]:
+    """All artifacts, in the order of the paper."""
+    found = [load(path.stem) for path in _folder().glob("*.yaml")]
+    yield from sorted(found, key=lambda artifact: (artifact.number.split()[0], int(artifact.number.split()[-1])))
+
+
+def load(name: str) -> Artifact:
+    """The artifact ``name``.
+
+    Raises:
+        UserError: there is none of that name, or its file does not make sense.
+    """
+    path = _folder() / f"{name}.yaml"
+    if not path.exists():
+        raise UserError(f"there is no artifact {name!r}: {nearest(name, [p.stem for p in _folder().glob('*.yaml')])}")
+    content = _content(path)
+    known = {f.name for f in fields(Artifact)}
+    for key in content:
+        if key not in known:
+            raise UserError(f"{path.name}: {key} is not part of an artifact: {nearest(key, known)}")
+    content["series"] = tuple(_part(path, Series, entry) for entry in content["series"])
+    content["scales"] = {scale: _part(path, Scale, entry) for scale, entry in content["scales"].items()}
+    content |= {key: tuple(content[key]) for key in ("data", "claims")}
+    try:
+        return Artifact(**content)
+    except TypeError as error:
+        raise UserError(f"{path.name} is not complete: {error}") from None
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """What a file says, over what the one that it is ``like`` says."""
+    text = path.read_text()
+    content = yaml.safe_load(text)
+    like = content.pop("like", None)
+    above = _content(path.with_name(f"{like}.yaml")) if like else {}
+    about = text.splitlines()[0].removeprefix("#").strip()
+    return {**above, **content, "name": path.stem, "about": about}
+
+
+def _part(path: Path, kind: type, entry: dict[str, Any]) -> Any:
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    except TypeError as error:
+        raise UserError(f"{path.name}: {entry} is no {kind.__name__.lower()}: {error}") from None
+
+
+def _folder() -> Path:
+    return config_dir() / "artifact"

@@ -1,0 +1,75 @@
+"""Pictures of artifacts, in the paper's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from aswd.artifacts.cells import Cell
+from aswd.artifacts.declaration import Artifact
+from aswd.results.files import write_atomically
+from aswd.results.statistics import mean_and_band
+
+TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_roll": "Swiss Roll"}
+
+
+def flow(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
+    """Targets beside curves of log10 W2, two pairs of columns; mean over seeds and its 95 % band."""
+    rows = (len(artifact.data) + 1) // 2
+    figure = Figure(figsize=(13, 3.1 * rows + 1.2), layout="constrained")
+    grid = figure.subplots(rows, 4, squeeze=False, width_ratios=[1, 1.9, 1, 1.9])
+    handles: dict[str, object] = {}
+    for place in range(2 * rows):
+        shape, axes = grid[place // 2, 2 * (place % 2)], grid[place // 2, 2 * (place % 2) + 1]
+        if place >= len(artifact.data):
+            shape.set_axis_off()
+            axes.set_axis_off()
+            continue
+        data = artifact.data[place]
+        own = [cell for cell in found if cell.data == data]
+        _target(shape, own, TITLES.get(data, data.capitalize()))
+        for number, cell in enumerate(own):
+            handles |= _curve(axes, cell, number)
+        axes.set(xlabel="iteration", ylabel="log10 W2")
+        axes.grid(alpha=0.3)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=9)
+    figure.suptitle(heading)
+    return figure
+
+
+def _target(axes: object, own: list[Cell], title: str) -> None:
+    done = [(cell, cell.done) for cell in own]
+    for cell, seeds in done:
+        if seeds:
+            points = np.load(cell.spec.run(seeds[0]).folder / "samples.npz")["target"]
+            axes.scatter(*points[:, :2].T, s=2, color="black", linewidths=0)
+            break
+    counts = sorted({len(seeds) for _, seeds in done})
+    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    axes.set(title=f"{title} (n = {seeds})", aspect="equal", xticks=[], yticks=[])
+
+
+def _curve(axes: object, cell: Cell, number: int) -> dict[str, object]:
+    curves = cell.curves("w2")
+    if curves is None:
+        return {}
+    steps, values = curves
+    mean, low, high = mean_and_band(np.log10(np.maximum(values, np.finfo(float).tiny)), axis=1)
+    colour = f"C{number % 10}"
+    (line,) = axes.plot(steps, mean, color=colour, linestyle="-" if number < 10 else "--", linewidth=1.2)
+    axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    return {cell.label: line}
+
+
+def save(figure: Figure, folder: Path) -> list[Path]:
+    """The figure as PNG and PDF."""
+    paths = [folder / "figure.png", folder / "figure.pdf"]
+    for path in paths:
+        write_atomically(path, lambda partial: figure.savefig(partial, dpi=110))
+    return paths
+
+
+KINDS: dict[str, Callable[[Artifact, list[Cell], str], Figure]] = {"flow": flow}
