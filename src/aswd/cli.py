@@ -19,7 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
         from aswd.train import main as train
 
         return train(arguments[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    # argparse takes no further positional arguments after an option, where people write them.
+    options, options.overrides = parser.parse_known_args(arguments)
+    mistaken = [one for one in options.overrides if arguments[0] != "reproduce" or one.startswith("-") or "=" not in one]
+    if mistaken:
+        parser.error(f"unrecognized arguments: {' '.join(mistaken)}")
     try:
         return options.run(options)
     except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -43,12 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(run=_list)
 
     reproduce = commands.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
+    reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--output-dir DIR] [OPTION=VALUE ...]"
     reproduce.add_argument("artifact", help="one of aswd list artifacts")
     reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
     reproduce.add_argument("--output-dir", **_OUTPUT_DIR)
-    reproduce.add_argument("overrides", nargs="*", metavar="OPTION=VALUE", help="as for aswd train, for all runs")
     reproduce.set_defaults(run=_reproduce)
 
     report = commands.add_parser("report", help="one page with all artifacts and what became of the claims", description=_REPORT)

@@ -1,0 +1,64 @@
+"""Artifacts as their files declare them."""
+
+import pytest
+
+from aswd.artifacts import declaration, drawing
+from aswd.artifacts.cells import cells
+from aswd.artifacts.claims import CLAIMS
+from aswd.artifacts.declaration import SCALES, artifact_names, artifacts, load
+from aswd.errors import UserError
+
+
+def test_every_artifact_is_complete():
+    for artifact in artifacts():
+        assert tuple(artifact.scales) == SCALES
+        assert set(artifact.claims) <= set(CLAIMS)
+        assert artifact.draw in drawing.KINDS
+        assert artifact.about
+        labels = [series.label for series in artifact.series]
+        assert len(set(labels)) == len(labels)
+        for scale in SCALES:
+            assert all(cell.spec.seeds for cell in cells(artifact, scale, "reference", "outputs"))
+
+
+def test_they_come_in_the_order_of_the_paper():
+    names = artifact_names()
+    assert names[0] == "flow_main"
+    assert names[-1] == "ablation_dimension"
+
+
+def test_the_published_figure_is_read_as_the_facts_say():
+    full = load("flow_full")
+    assert full.published_value("swiss_roll", "ASWD") == -4.75
+    assert full.published_value("gaussians_25", "GSW-NN 1") == -3.8
+    assert full.published_value("circle", "MAX-GSW-NN 1") == -2.65
+    assert load("ablation_lambda").published_value("knot", "Linear") == -3.95
+    assert load("ablation_lambda").published_value("knot", "ASWD lambda=0.5") is None
+    assert len(full.data) * len(full.series) == sum(len(row) for row in full.published.values()) == 96
+
+
+def test_mistakes_are_sentences(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="there is no artifact 'flow_man': did you mean flow_main"):
+        load("flow_man")
+    with pytest.raises(UserError, match="--scale must be one of smoke, laptop, paper for flow_main; got 'huge'"):
+        load("flow_main").scale("huge")
+    monkeypatch.setattr(declaration, "_folder", lambda: tmp_path)
+    for text, sentence in (
+        ("# a\nseries: []\nscales: {}\ndata: []\nclaims: []\ntitel: x\n", "titel is not part of an artifact: did you mean title"),
+        ("# a\nseries: [{labl: x}]\nscales: {}\ndata: []\nclaims: []\n", "is no series"),
+        ("# a\nseries: []\nscales: {}\ndata: []\nclaims: []\n", "is not complete"),
+    ):
+        (tmp_path / "mine.yaml").write_text(text)
+        with pytest.raises(UserError, match=sentence):
+            load("mine")
+
+
+def test_scales_and_readings_never_share_a_folder_unless_the_numbers_are_the_same():
+    artifact = load("flow_main")
+    keys = {}
+    for scale in SCALES:
+        for reading in ("reference", "paper"):
+            for cell in cells(artifact, scale, reading, "outputs"):
+                keys.setdefault((cell.data, cell.label), {})[scale, reading] = cell.spec.key
+    assert len(set(keys["knot", "ASWD"].values())) == 6
+    assert len(set(keys["knot", "Linear"].values())) == 3

@@ -1,0 +1,132 @@
+"""Artifacts and the report through the real commands."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pandas
+import pytest
+
+from aswd.artifacts.declaration import artifact_names, load
+from aswd.cli import main
+from aswd.tasks.flow import Flow
+
+TINY = ["task.iterations=4", "data.num_samples=25", "trainer.progress=false"]
+
+
+def reproduce(folder, name, *arguments):
+    return main(["reproduce", name, "--scale", "smoke", "--output-dir", str(folder), *arguments, *TINY])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", artifact_names())
+def test_every_artifact_runs_at_smoke_scale(name, tmp_path, capsys):
+    assert reproduce(tmp_path, name) == 0
+    folder = tmp_path / "artifacts" / name / "reference-smoke"
+    artifact = load(name)
+    frame = pandas.read_csv(folder / "table.csv")
+    assert len(frame) == len(artifact.data) * len(artifact.series)
+    assert (frame["n"] == 2).all()
+    assert {"figure.png", "figure.pdf", "curves.csv", "table.md", "table.tex", "outcome.json"} <= {path.name for path in folder.iterdir()}
+    outcome = json.loads((folder / "outcome.json").read_text())
+    assert [verdict["claim"] for verdict in outcome["verdicts"]] == list(artifact.claims)
+    capsys.readouterr()
+    assert reproduce(tmp_path, name) == 0
+    assert f"{len(frame)} of {len(frame)} cells are done; 0 to run" in capsys.readouterr().out
+
+
+def test_failures_are_passed_over_and_shown_and_the_next_start_completes(tmp_path, capsys, monkeypatch):
+    real = Flow.evaluate
+
+    def evaluate(self):
+        if self.distance.name == "dswd":
+            raise RuntimeError("a cosmic ray")
+        return real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Flow, "evaluate", evaluate)
+        assert reproduce(tmp_path, "flow_main") == 1
+    assert "RuntimeError: a cosmic ray" in capsys.readouterr().err
+    frame = pandas.read_csv(tmp_path / "artifacts/flow_main/reference-smoke/table.csv").set_index("label")
+    assert frame.loc["DSWD", "n"].tolist() == [0] * 4
+    assert frame.loc["ASWD", "n"].tolist() == [2] * 4
+    assert "failed" in (tmp_path / "artifacts/flow_main/reference-smoke/table.md").read_text()
+    assert reproduce(tmp_path, "flow_main") == 0
+    assert "20 of 24 cells are done; 4 to run" in capsys.readouterr().out
+
+
+def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
+    assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "24 cells of which the store knows nothing like" in out
+    assert not (tmp_path / "runs").exists()
+    assert main(["train", "distance=aswd", "data=knot", "distance.num_projections=20", f"paths.output_dir={tmp_path}", *TINY]) == 0
+    capsys.readouterr()
+    assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
+    assert "16 cells of which the store knows nothing like" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["reproduce", "flow_man"], "aswd reproduce: there is no artifact 'flow_man': did you mean flow_main"),
+        (["reproduce", "flow_main", "--scale", "huge"], "aswd reproduce: --scale must be one of smoke, laptop, paper"),
+        (["reproduce", "flow_main", "--reading", "text"], "aswd reproduce: reading must be one of"),
+        (["reproduce", "flow_main", "task.iteration=3"], "aswd reproduce: task.iteration is not an option: did you mean task.iterations"),
+        (["report", "--output-dir", "/nowhere"], "aswd report: no artifact was made in /nowhere yet"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(arguments, sentence, capsys):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(sentence)
+    assert err.count("\n") == 1
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.images, self.links, self.anchors = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "img":
+            self.images.append(attributes["src"])
+        if tag == "a":
+            self.links.append(attributes["href"])
+        if "id" in attributes:
+            self.anchors.append(attributes["id"])
+
+
+PROBE = """<script>window.onload = () => { document.body.dataset.found = JSON.stringify({
+  images: [...document.images].filter(i => i.complete && i.naturalWidth > 0).length,
+  broken: [...document.links].filter(a => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length}); };</script></body>"""
+
+
+@pytest.mark.slow
+def test_the_report_is_one_page_that_needs_nothing(tmp_path):
+    assert reproduce(tmp_path, "flow_main") == 0
+    assert reproduce(tmp_path, "flow_main", "--reading", "paper") == 0
+    assert main(["report", "--output-dir", str(tmp_path)]) == 0
+    path = tmp_path / "report" / "index.html"
+    page = Page(path.read_text())
+    assert len(page.images) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in page.images)
+    assert page.links
+    assert all(link.removeprefix("#") in page.anchors for link in page.links)
+    assert not re.search(r"https?://", path.read_text())
+    assert (tmp_path / "report" / "report.md").read_text().count("## Figure 2") == 2
+    assert (tmp_path / "report" / "tables.tex").read_text().count(r"\toprule") == 2
+
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on this machine to open the page with")
+    probe = tmp_path / "report" / "probe.html"
+    probe.write_text(path.read_text().replace("</body>", PROBE))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}"]
+    done = subprocess.run([*command, "--dump-dom", probe.as_uri()], capture_output=True, text=True, timeout=120)
+    assert "&quot;images&quot;:2,&quot;broken&quot;:0" in done.stdout
+    assert "CONSOLE" not in done.stderr
