@@ -55,6 +55,19 @@ def train(folder, *arguments):
         ("distance", "is not understood"),
         ("--foo", "the arguments are not understood"),
         ("paths.output_dir=/proc/here", "paths.output_dir must be a folder that can be written to; got '/proc/here'"),
+        ("paths.output_dir=", "paths.output_dir must be a folder; got an empty text"),
+        ("~seed", "seed must be given a value"),
+        ("~launcher", "launcher must be given a value"),
+        ("seed=???", "seed must be given a value"),
+        ("seed=${foo}", "the configuration does not come together"),
+        ("task.lr=${oc.env:NO_SUCH_VARIABLE}", "task.lr must be a number; got '${oc.env:NO_SUCH_VARIABLE}'"),
+        ("+data=knot", "the configuration does not come together"),
+        ("launcher.name=slurm", "launcher.name must be one of 'local'"),
+        ("task.iterations=99999999999999999999999", "task.iterations must be a whole number"),
+        ("task.betas=x", "task.betas must be a list of numbers; got 'x'"),
+        ("trainer.max_steps=x", "trainer.max_steps must be a whole number or null; got 'x'"),
+        ("--config-name=foo", "--config-name must be left out"),
+        ("--config-dir=/nowhere", "--config-dir must be a folder; got '/nowhere'"),
         ("paths.output_dir=null", "paths.output_dir must be a text; got None"),
     ],
 )
@@ -74,6 +87,40 @@ def test_a_mistake_in_one_run_of_a_sweep_is_found_before_the_first(tmp_path, cap
     assert train(tmp_path, "-m", "seed=0,1,x") == 2
     assert "seed must be a whole number; got 'x'" in capsys.readouterr().err
     assert records(tmp_path).empty
+
+
+def test_an_empty_range_is_a_mistake_and_a_glob_is_not(tmp_path, capsys):
+    assert train(tmp_path, "-m", "seed=range(0,0)") == 2
+    assert "asks for no run" in capsys.readouterr().err
+    assert train(tmp_path, "-m", "distance=glob(sw*)", "trainer.max_steps=2") == 0
+
+
+def test_a_distance_in_a_folder_of_one_s_own(tmp_path, capsys):
+    folder = tmp_path / "my configs" / "distance"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: swd\nnum_projections: 7\n")
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=mine", f"paths.output_dir={tmp_path / 'out'}"]) == 0
+    (record,) = records(tmp_path / "out").to_dict("records")
+    assert record["distance.num_projections"] == 7
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=min", f"paths.output_dir={tmp_path / 'out'}"]) == 2
+    assert "did you mean mine" in capsys.readouterr().err
+    (folder / "broken.yaml").write_text("name: [")
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=broken", f"paths.output_dir={tmp_path / 'out'}"]) == 2
+    assert "does not come together" in capsys.readouterr().err
+
+
+def test_a_signal_while_a_record_is_written_stops_the_sweep_after_it(tmp_path, capsys, monkeypatch):
+    from aswd.tasks.flow import Flow
+
+    def draw(self, *_):
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    monkeypatch.setattr(Flow, "draw", draw)
+    assert train(tmp_path, "-m", "seed=range(0,3)") == 130
+    captured = capsys.readouterr()
+    assert "sweep: 1 done, 2 not started" in captured.out
+    assert "stopped as asked" in captured.err
 
 
 def test_gpu_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):

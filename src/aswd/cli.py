@@ -15,6 +15,14 @@ _OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code is 0 for success, 1 after a failed run and 2 for a mistake in the call."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        print("aswd: stopped", file=sys.stderr)
+        return 130
+
+
+def _main(arguments: list[str]) -> int:
     if arguments[:1] == ["train"]:  # the rest is Hydra's language
         from aswd.train import main as train
 
@@ -60,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--output-dir", **_OUTPUT_DIR)
     report.set_defaults(run=_report)
 
-    demo = commands.add_parser("demo", help="ASWD against SWD on the swiss roll, in about a minute", description=_DEMO)
+    demo = commands.add_parser("demo", help="ASWD against SWD on the swiss roll, in two or three minutes", description=_DEMO)
     demo.add_argument("--output-dir", **_OUTPUT_DIR)
     demo.set_defaults(run=_demo)
 

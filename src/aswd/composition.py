@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr
@@ -20,6 +21,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from aswd.configuration import RunSpec, resolve
 from aswd.distances import available, options
@@ -28,6 +30,7 @@ from aswd.errors import UserError
 from aswd.paths import config_dir
 
 CONFIG_NAME = "train"
+_FAULTS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, KeyError, AttributeError)  # of Hydra on odd input
 
 
 class StopSweep(BaseException):
@@ -52,6 +55,11 @@ def asked(arguments: list[str]) -> Call | None:
         raise UserError("the arguments are not understood: aswd train --help shows what they can be") from None
     if parsed.help or parsed.hydra_help or parsed.cfg or parsed.info or parsed.shell_completion:
         return None
+    for flag, value in (("--config-name", parsed.config_name), ("--config-path", parsed.config_path)):
+        if value is not None:
+            raise UserError(f"{flag} must be left out: the configuration is aswd's own; --config-dir DIR adds a folder to it")
+    if parsed.config_dir is not None and not Path(parsed.config_dir).is_dir():
+        raise UserError(f"--config-dir must be a folder; got {parsed.config_dir!r}")
     return Call(parsed.overrides, bool(parsed.multirun), parsed.config_dir)
 
 
@@ -85,6 +93,15 @@ def checked_plan(call: Call) -> list[RunSpec]:
     Raises:
         UserError: one of them asks for something that is not there or makes no sense.
     """
+    try:
+        return _plan(call)
+    except UserError:
+        raise
+    except _FAULTS as error:
+        raise UserError(f"the configuration does not come together: {_first_line(error)}") from None
+
+
+def _plan(call: Call) -> list[RunSpec]:
     with initialize_config_dir(str(config_dir()), version_base="1.3", job_name="train"):
         plan, checked = [], {}
         for job in _jobs(_parsed(call.overrides), call.multirun):
@@ -94,7 +111,14 @@ def checked_plan(call: Call) -> list[RunSpec]:
                 checked[rest] = resolve(_composed(job, call.extra_dir))
             spec = checked[rest]
             plan.append(spec if seed is None else spec.of_seeds(range(seed, seed + len(spec.seeds))))
-        return plan
+    if not plan:
+        raise UserError("the sweep asks for no run: one of its ranges is empty")
+    return plan
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
 
 
 def _seed_apart(job: list[str]) -> tuple[int | None, tuple[str, ...]]:
@@ -107,7 +131,7 @@ def _seed_apart(job: list[str]) -> tuple[int | None, tuple[str, ...]]:
 
 def _parsed(overrides: list[str]) -> list[Override]:
     try:
-        return OverridesParser.create().parse_overrides(overrides)
+        return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(overrides)
     except HydraException as error:
         text = str(error).splitlines()[0].removeprefix("Error parsing override ").strip()
         raise UserError(f"the override {text} is not understood: write OPTION=VALUE, quoted if it has commas or spaces") from None
@@ -126,13 +150,12 @@ def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
 
 
 def _composed(overrides: list[str], extra_dir: str | None) -> DictConfig:
-    extra = [f"hydra.searchpath=[{extra_dir}]"] if extra_dir else []
+    extra = [f"hydra.searchpath=[{json.dumps(str(extra_dir))}]"] if extra_dir else []
     try:
         return compose(CONFIG_NAME, overrides=[*extra, *overrides])
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except _FAULTS:
         _explain(_parsed(overrides), extra, extra_dir)
-        lines = [line for line in str(error.__cause__ or error).splitlines() if line.strip()]
-        raise UserError(f"the configuration does not come together: {lines[0]}") from None
+        raise
 
 
 def _explain(overrides: list[Override], extra: list[str], extra_dir: str | None) -> None:

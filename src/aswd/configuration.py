@@ -61,6 +61,10 @@ class PathSettings:
 
     output_dir: str = "outputs"
 
+    def __post_init__(self) -> None:
+        if not self.output_dir.strip():
+            raise ValueError("output_dir must be a folder; got an empty text")
+
 
 @dataclass
 class LauncherSettings:
@@ -71,6 +75,9 @@ class LauncherSettings:
     """
 
     name: str = "local"
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, ["local"])
 
 
 @dataclass(frozen=True)
@@ -168,6 +175,9 @@ def resolve(config: DictConfig) -> RunSpec:
     for name in config:
         if name not in known:
             raise UserError(f"{name} is not an option: {nearest(name, known)}")
+    for name in sorted(known):
+        if name not in config or OmegaConf.is_missing(config, name):
+            raise UserError(f"{name} must be given a value")
     task = _section(config, "task", _named(config, "task", TASKS, task_settings))
     data = _section(config, "data", _named(config, "data", DATA, data_settings))
     trainer, logger, paths = (
@@ -196,6 +206,18 @@ class _Top:
             raise ValueError(f"seed must leave the last replica's seed below 2^32; got seed {self.seed} with {self.replicas} replicas")
 
 
+_KINDS = {
+    "int": "a whole number",
+    "int | None": "a whole number or null",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "str | None": "a text or null",
+    "list[float]": "a list of numbers",
+    "list[str]": "a list of texts",
+}
+
+
 def _named(config: DictConfig, section: str, known: dict[str, Any], schema_of: Any) -> type:
     name = OmegaConf.select(config, f"{section}.name")
     if name not in known:
@@ -218,8 +240,7 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
             typed[name] = given[name]
         except OmegaConfBaseException:
             kind = schema.__annotations__[name]
-            kind = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}.get(kind, kind)
-            raise UserError(f"{prefix}{name} must be {kind}; got {given[name]!r}") from None
+            raise UserError(f"{prefix}{name} must be {_KINDS.get(kind, kind)}; got {OmegaConf.to_container(given)[name]!r}") from None
     try:
         return OmegaConf.to_object(typed)
     except ValueError as error:

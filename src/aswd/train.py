@@ -4,48 +4,43 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from aswd.errors import UserError
+from aswd.paths import check_writable
+
 if TYPE_CHECKING:
     from aswd.training.run import Outcome
+    from aswd.training.signals import StopRequest
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the arguments ask for. The exit code is 0; 1 after a failure; 2 for a mistake in the arguments; 128 + n after signal n."""
-    from aswd.composition import asked, checked_plan, config_store_distances, hydra_main
-    from aswd.errors import UserError
-
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    arguments.sort(key=lambda argument: argument not in ("-m", "--multirun"))  # Hydra wants them first
+    arguments.sort(key=lambda one: not (one in ("-m", "--multirun") or (one.startswith("--") and "=" in one)))  # Hydra wants flags first
     try:
+        from aswd.composition import asked, checked_plan, config_store_distances, hydra_main
+        from aswd.training.signals import StopRequest
+
         config_store_distances()
         call = asked(arguments)
         if call is None:  # help, completion and the like are Hydra's own
             return hydra_main(arguments, _nothing)
         runs = checked_plan(call)
-        _check_writable({run.paths.output_dir for run in runs})
+        for folder in {run.paths.output_dir for run in runs}:
+            check_writable(folder)
+        sweep = _Sweep(len(runs), StopRequest())
+        with sweep.request.listening():
+            code = hydra_main(arguments, sweep.job)
+        return sweep.close() or code
     except UserError as error:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
-    sweep = _Sweep(len(runs) if call.multirun else 1)
-    code = hydra_main(arguments, sweep.job)
-    return sweep.close() or code
-
-
-def _check_writable(folders: set[str]) -> None:
-    from aswd.errors import UserError
-
-    for folder in folders:
-        try:
-            Path(folder, "runs").mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=Path(folder, "runs")):
-                pass
-        except OSError as error:
-            raise UserError(f"paths.output_dir must be a folder that can be written to; got {folder!r}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        print("aswd train: stopped at once; what was finished is kept, and the same command goes on", file=sys.stderr)
+        return 130
 
 
 def _nothing(config: DictConfig) -> None:
@@ -55,9 +50,10 @@ def _nothing(config: DictConfig) -> None:
 class _Sweep:
     """The jobs of one call, and what has become of them."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.number = total, 0
+    def __init__(self, total: int, request: StopRequest) -> None:
+        self.total, self.number, self.request = total, 0, request
         self.outcomes: list[Outcome] = []
+        self.forced = False
 
     def job(self, config: DictConfig) -> None:
         """One job: carry it out and say what came of it."""
@@ -67,30 +63,32 @@ class _Sweep:
 
         self.number += 1
         spec = resolve(config)
-        ended = carry_out(spec)
+        self.forced |= spec.force
+        ended = carry_out(spec, self.request)
         self.outcomes += ended
         place = f"[{self.number}/{self.total}] " if self.total > 1 else ""
         for word, text in _said(ended).items():
             print(f"{place}{spec.title} {text}: {word}", flush=True)
         if self.total == 1:
             print(f"in {spec.folder}")
-        if any(outcome.word == "interrupted" for outcome in ended):
+        if self.request.number is not None:
             raise StopSweep
 
     def close(self) -> int:
         """Say what the sweep came to; the exit code."""
         words = Counter(outcome.word for outcome in self.outcomes)
+        left = self.total - self.number
         if self.total > 1:
-            left = self.total - self.number
             counts = [f"{count} {word}" for word, count in sorted(words.items())] + ([f"{left} not started"] if left else [])
             print(f"sweep: {', '.join(counts)}")
         for outcome in self.outcomes:
             if outcome.word == "failed":
                 print(f"failed: {outcome.run.folder}: {outcome.text} (the traceback is in its error.txt)", file=sys.stderr)
-        signals = [outcome.signal for outcome in self.outcomes if outcome.signal is not None]
-        if signals:
-            print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
-            return 128 + signals[0]
+        if self.request.number is not None:
+            if left or words["interrupted"]:
+                how = "the same command without force=true" if self.forced else "the same command"
+                print(f"stopped as asked; {how} goes on from the checkpoint", file=sys.stderr)
+            return 128 + self.request.number
         return 1 if words["failed"] else 0
 
 

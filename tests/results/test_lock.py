@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from aswd.results import lock as lock_module
-from aswd.results.lock import Locks, is_held
+from aswd.results.lock import LockLost, Locks, is_held
 
 HOLDER = """
 import sys, time
@@ -77,10 +79,39 @@ def test_heartbeat_touches_and_notices_a_lost_lock(tmp_path, monkeypatch):
     os.utime(path, (0, 0))
     wait_until(lambda: path.stat().st_mtime > 0)
     assert locks.lost is None
+    held = path.read_text()
+    path.write_text("")  # for a moment it cannot be read, as happens on a network
+    time.sleep(0.07)
+    path.write_text(held)
+    time.sleep(0.2)
+    assert locks.lost is None
     path.write_text(json.dumps({"host": "elsewhere", "token": "another's"}))
     wait_until(lambda: locks.lost == path)
     locks.release()
     assert path.exists()  # it belongs to someone else now
+
+
+def test_a_lock_that_stays_away_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock_module, "HEARTBEAT", 0.02)
+    path, locks = tmp_path / "lock", Locks()
+    assert locks.acquire(path)
+    path.unlink()
+    wait_until(lambda: locks.lost == path)
+    with pytest.raises(LockLost, match="taken over"):
+        locks.check()
+    locks.release()
+
+
+def test_the_heart_beats_again_after_a_release(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock_module, "HEARTBEAT", 0.05)
+    first, second, locks = tmp_path / "first", tmp_path / "second", Locks()
+    assert locks.acquire(first)
+    locks.release([first])
+    time.sleep(0.2)
+    assert locks.acquire(second)
+    os.utime(second, (0, 0))
+    wait_until(lambda: second.stat().st_mtime > 0)
+    locks.release()
 
 
 def compete(path, start, wins, index):

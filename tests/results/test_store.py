@@ -61,6 +61,27 @@ def test_half_a_status_is_no_status(tmp_path):
     assert "status.json" in run.set_aside_if_damaged()
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", '{"status": "weird"}', '{"status": "done"}', '{"status": "done", "digests": []}', "\x00"])
+def test_a_status_that_makes_no_sense_is_none(tmp_path, text):
+    run = finished(tmp_path)
+    (run.folder / "status.json").write_text(text)
+    assert run.status is None
+    assert run.state is RunState.CUT_OFF
+    assert "status.json" in run.set_aside_if_damaged()
+
+
+def test_a_frame_is_made_of_any_store(tmp_path):
+    folder = tmp_path / "runs" / "flow" / "knot" / "swd" / "abc"
+    for seed, name in enumerate(("result.json", "metrics.csv")):
+        (finished(folder, seed).folder / name).unlink()
+    (finished(folder, 2).folder / "result.json").write_text('{"final": 3}')
+    (folder / "seed=abc").mkdir()
+    finished(folder, 3)
+    frame = records(tmp_path)
+    assert frame["state"].tolist() == ["damaged", "damaged", "damaged", "done"]
+    assert curves(frame)["seed"].tolist() == [3, 3]
+
+
 def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "file.txt"
     write_text(path, "before")

@@ -118,8 +118,9 @@ def test_divergence_names_seed_and_step():
     for step in range(2):
         task.training_step()
         assert task._bad_since.tolist() == [-1, -1], step
-    with pytest.raises(Diverged, match="seed 8 is not finite at step 1"):  # a module without trainer is always at its first step
+    with pytest.raises(Diverged, match="seed 8 is not finite at step 1") as caught:  # without a trainer it is always the first step
         task.training_step()
+    assert caught.value.steps == {8: 1}
 
 
 def test_on_a_gpu_no_step_looks_at_a_value():

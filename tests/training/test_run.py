@@ -10,7 +10,7 @@ import yaml
 
 from aswd.composition import Call, checked_plan, config_store_distances
 from aswd.distances import registry
-from aswd.results import RunState
+from aswd.results import Run, RunState
 from aswd.results.lock import Locks
 from aswd.training import run as run_module
 from aswd.training.checkpoints import Checkpoints, latest_checkpoint
@@ -222,6 +222,96 @@ def test_one_seed_that_diverges_does_not_cost_the_others(tmp_path, fragile):
     assert outcomes[1].run.status["reason"] == "the loss of seed 1 is not finite at step 7"
 
 
+def test_particles_that_are_not_finite_cost_their_seed_only(tmp_path, fragile):
+    class Spoil(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, values):
+            return values.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * torch.tensor([1.0, math.nan])[: len(grad)]
+
+    fragile |= {"call": 4, "do": lambda distance, values: Spoil.apply(values)}
+    outcomes = carry_out(fragile_spec(tmp_path, "replicas=2"))
+    assert words(outcomes) == ["done", "failed"]
+    assert outcomes[1].run.status["step"] == 5  # the gradient of step 4 was spoiled
+
+
+def test_several_seeds_that_diverge_together_cost_one_more_start(tmp_path, fragile):
+    def spoil(distance, values):
+        return torch.where(torch.tensor(distance.seed) > 0, math.nan, values)
+
+    fragile |= {"call": 7, "do": spoil}
+    outcomes = carry_out(fragile_spec(tmp_path, "replicas=4"))
+    assert words(outcomes) == ["done", "failed", "failed", "failed"]
+    assert fragile["calls"] == 7 + 30
+
+
+def test_what_is_done_stays_done_when_the_mirror_or_another_record_fails(tmp_path, monkeypatch, capsys):
+    def no_network(*_):
+        raise OSError("no network")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module.loggers, "finish", no_network)
+        assert words(carry_out(small_spec(tmp_path / "mirror"))) == ["done"]
+    assert "OSError: no network" in capsys.readouterr().err
+
+    real, calls = Run.finish, []
+
+    def disk_full(self, *args):
+        calls.append(self)
+        if len(calls) == 2:
+            raise OSError("disk full")
+        real(self, *args)
+
+    spec = small_spec(tmp_path / "disk", "replicas=3")
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", disk_full)
+        assert words(carry_out(spec)) == ["done", "failed", "failed"]
+    assert words(carry_out(spec)) == ["skipped", "done", "done"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"seeds: 3", b"[1, 2"])
+def test_a_damaged_batch_configuration_is_set_aside(tmp_path, content, capsys):
+    carry_out(small_spec(tmp_path, "replicas=2"))
+    spec = small_spec(tmp_path, "seed=5")
+    (spec.folder / "seeds=0-1" / "config.yaml").write_bytes(content)
+    assert words(carry_out(spec)) == ["done"]
+    assert "config.yaml is damaged" in capsys.readouterr().err
+
+
+def test_what_cannot_even_be_claimed_is_failed_and_not_raised(tmp_path):
+    spec = small_spec(tmp_path, "replicas=2")
+    spec.folder.mkdir(parents=True)
+    (spec.folder / "seed=0").write_text("in the way")
+    assert words(carry_out(spec)) == ["failed", "done"]
+
+
+def test_a_seal_of_garbage_is_a_damaged_checkpoint(tmp_path, monkeypatch):
+    spec = small_spec(tmp_path)
+    cut_off(spec, monkeypatch, 8)
+    cut_off(spec, monkeypatch, 16)
+    folder = spec.run(0).folder / "checkpoints"
+    (folder / "step=000000016.sha256").write_bytes(b"\xff\xfe\x00")
+    assert latest_checkpoint(folder).name == "step=000000008.ckpt"
+
+
+def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
+    cut_off(small_spec(tmp_path), monkeypatch, 16)
+    (outcome,) = carry_out(small_spec(tmp_path, "task.num_frames=7"))
+    assert outcome.word == "done"
+    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 5, 10, 15, 20, 25, 30]
+
+
+def test_force_makes_a_damaged_run_again_from_the_beginning(tmp_path):
+    (outcome,) = carry_out(small_spec(tmp_path))
+    (outcome.run.folder / "metrics.csv").write_text("")
+    before = (outcome.run.folder / "checkpoints" / "step=000000030.ckpt").stat().st_mtime_ns
+    assert words(carry_out(small_spec(tmp_path, "force=true"))) == ["done"]
+    assert (outcome.run.folder / "checkpoints" / "step=000000030.ckpt").stat().st_mtime_ns > before
+
+
 def test_a_lost_lock_stops_the_run(tmp_path, monkeypatch):
     class Robbed(Checkpoints):
         def on_train_batch_end(self, trainer, task, *args):
@@ -230,8 +320,9 @@ def test_a_lost_lock_stops_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(run_module, "Checkpoints", Robbed)
     (outcome,) = carry_out(small_spec(tmp_path))
-    assert outcome.word == "failed"
+    assert outcome.word == "running"
     assert "taken over" in outcome.text
+    assert not (outcome.run.folder / "status.json").exists()  # the folder is another's now
 
 
 def test_max_steps_cuts_a_run_short_under_a_key_of_its_own(tmp_path):

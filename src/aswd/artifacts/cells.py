@@ -9,7 +9,7 @@ import pandas
 
 from aswd.artifacts.declaration import Artifact, Series
 from aswd.composition import Call, checked_plan
-from aswd.configuration import RunSpec
+from aswd.configuration import PathSettings, RunSpec
 from aswd.data.registry import data_settings
 from aswd.distances import options
 from aswd.results import RunState
@@ -53,21 +53,21 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
         UserError: an override that does not fit.
     """
     scale = artifact.scale(scale_name)
-    fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", f"paths.output_dir={output_dir}", *scale.overrides]
+    fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", *scale.overrides]
     found = []
     for series in artifact.series:
-        first = _spec([*fixed, f"data={artifact.data[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
+        first = _spec(output_dir, [*fixed, f"data={artifact.data[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
         for data in artifact.data:
             # Data of one kind differ in their name only: to compose each again would take a tenth of a second.
             alike = data_settings(data) is type(first.data)
             own = [*fixed, f"data={data}", *_of_series(series, scale.num_projections), *(overrides or [])]
-            found.append(Cell(data, series.label, replace(first, data=replace(first.data, name=data)) if alike else _spec(own)))
+            found.append(Cell(data, series.label, replace(first, data=replace(first.data, name=data)) if alike else _spec(output_dir, own)))
     return found
 
 
-def _spec(overrides: list[str]) -> RunSpec:
+def _spec(output_dir: str, overrides: list[str]) -> RunSpec:
     (spec,) = checked_plan(Call(overrides))
-    return spec
+    return replace(spec, paths=PathSettings(output_dir))
 
 
 def _of_series(series: Series, num_projections: int) -> list[str]:

@@ -188,6 +188,18 @@ def a8(e: Evidence) -> tuple[str, str]:
     return _share({data: _all([e.similar(data, ours[0], other) for other in ours[1:]]) for data in e.data}, len(e.data))
 
 
+def p1(shares: dict[str, dict[int, float]]) -> Verdict:
+    """Along most directions the clouds overlap for SWD, and for ASWD they do not: the claim P1."""
+    text = "In 100 dimensions most random directions give SWD trivially small 1-D distances, and ASWD significant ones."
+    bands = {label: mean_and_band(np.array(list(values.values()))) for label, values in shares.items()}
+    numbers = ", ".join(f"{label} {mean:.0%} of directions ({low:.0%} to {high:.0%})" for label, (mean, low, high) in bands.items())
+    if min(map(len, shares.values())) < 2:
+        return Verdict("P1", text, OPEN, numbers)
+    (_, swd_low, swd_high), (_, aswd_low, aswd_high) = bands["SWD"], bands["ASWD"]
+    verdict = HOLDS if swd_low > 0.5 and aswd_high < 0.5 else FAILS if swd_high < 0.5 or aswd_low > 0.5 else OPEN
+    return Verdict("P1", text, verdict, numbers)
+
+
 CLAIMS: dict[str, tuple[str, Callable[[Evidence], tuple[str, str]]]] = {
     "F0": ("What the ASWD learns stays finite.", f0),
     "F1": ("ASWD ends with the lowest W2 on all targets but the 25 Gaussians.", f1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas
 
@@ -12,19 +14,37 @@ from aswd.results.statistics import mean_and_band
 
 def table(artifact: Artifact, found: list[Cell]) -> pandas.DataFrame:
     """One row a cell: seeds done, mean, standard error, 95 % interval of the final metric, the published value, and the difference."""
-    rows = []
-    for cell in found:
-        finals = np.array(list(cell.finals(artifact.metric).values()))
-        published = artifact.published_value(cell.data, cell.label)
-        row = {"data": cell.data, "label": cell.label, "n": len(finals), "of": len(cell.spec.seeds), "failed": len(cell.failures())}
-        if len(finals):
-            mean, low, high = (float(value) for value in mean_and_band(finals))
-            error = float(finals.std(ddof=1) / np.sqrt(len(finals))) if len(finals) > 1 else np.nan
-            row |= {"mean": mean, "standard_error": error, "low": low, "high": high}
-        rows.append(row | {"published": published, "folder": str(cell.spec.folder)})
-    frame = pandas.DataFrame(rows).reindex(
-        columns=["data", "label", "n", "of", "failed", "mean", "standard_error", "low", "high", "published", "folder"]
+    return _frame(
+        [
+            _row(cell.data, cell.label, cell.finals(artifact.metric), len(cell.spec.seeds))
+            | {
+                "failed": len(cell.failures()),
+                "published": artifact.published_value(cell.data, cell.label),
+                "folder": str(cell.spec.folder),
+            }
+            for cell in found
+        ]
     )
+
+
+def rows(data: str, finals: dict[str, dict[int, float]], of: int) -> pandas.DataFrame:
+    """The same from the values of every seed under each label, where the store has no runs of it."""
+    return _frame([_row(data, label, values, of) | {"failed": 0} for label, values in finals.items()])
+
+
+def _row(data: str, label: str, finals: dict[int, float], of: int) -> dict[str, Any]:
+    values = np.array(list(finals.values()))
+    row = {"data": data, "label": label, "n": len(values), "of": of}
+    if len(values):
+        mean, low, high = (float(value) for value in mean_and_band(values))
+        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+        row |= {"mean": mean, "standard_error": error, "low": low, "high": high}
+    return row
+
+
+def _frame(content: list[dict[str, Any]]) -> pandas.DataFrame:
+    columns = ["data", "label", "n", "of", "failed", "mean", "standard_error", "low", "high", "published", "folder"]
+    frame = pandas.DataFrame(content).reindex(columns=columns)
     frame["difference"] = frame["mean"] - pandas.to_numeric(frame["published"])
     return frame
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from html import escape
 from pathlib import Path
 
@@ -13,6 +14,21 @@ from aswd.artifacts.declaration import SCALES, artifact_names
 from aswd.errors import UserError
 from aswd.results.files import read_json, write_text
 
+NEEDED = (
+    "artifact",
+    "title",
+    "number",
+    "about",
+    "metric",
+    "reading",
+    "scale",
+    "command",
+    "verdicts",
+    "runs",
+    "of",
+    "wall_time",
+    "versions",
+)
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; --good: #1a7f37; --bad: #cf222e; --open: #9a6700; }
 @media (prefers-color-scheme: dark) { :root { --good: #3fb950; --bad: #f85149; --open: #d29922; } }
@@ -47,7 +63,14 @@ def report(output_dir: Path) -> Path:
 
 def _outcomes(folder: Path) -> list[tuple[Path, dict]]:
     """Folders of the artifacts with what they came to, in the order of the paper, the larger scale first."""
-    found = [(path.parent, outcome) for path in folder.glob("*/*/outcome.json") if (outcome := read_json(path)) is not None]
+    found = []
+    for path in sorted(folder.glob("*/*/outcome.json")):
+        outcome = read_json(path)
+        missing = [name for name in NEEDED if name not in (outcome or {})]
+        if missing:
+            print(f"aswd: {path} is damaged or of another version (no {missing[0]}): aswd reproduce makes it again", file=sys.stderr)
+        else:
+            found.append((path.parent, outcome))
     order = {name: place for place, name in enumerate(artifact_names())}
     scale = {name: -place for place, name in enumerate(SCALES)}
     return sorted(found, key=lambda one: (order.get(one[1]["artifact"], len(order)), scale.get(one[1]["scale"], 1), one[1]["reading"]))
@@ -101,7 +124,7 @@ def _section(place: Path, outcome: dict) -> str:
         f"scale <b>{escape(outcome['scale'])}</b>.</p>"
         f'<figure><img alt="{escape(title)}" src="data:image/png;base64,{picture}"></figure>'
         f'<div class="wide"><table><tbody>{verdicts}</tbody></table></div>'
-        f"<details><summary>Numbers: final log10 W2, ours and published</summary>{_numbers(frame)}</details>"
+        f"<details><summary>Numbers: {escape(outcome['metric'])}, ours and published</summary>{_numbers(frame)}</details>"
         f"<p>Made by <code>{escape(outcome['command'])}</code>. {escape(facts)}.</p>"
         f"<details><summary>Configuration</summary><pre>{escape(json.dumps(outcome['settings'], indent=1))}</pre></details>"
     )
@@ -132,5 +155,5 @@ def _markdown(found: list[tuple[Path, dict]]) -> str:
         parts.append(f"## {outcome['number']}: {outcome['title']} (reading {outcome['reading']}, scale {outcome['scale']})\n")
         parts.append(f"`{outcome['command']}`\n")
         parts += ["\n".join(f"- **{v['claim']}** {v['text']} **{v['verdict']}**: {v['numbers']}" for v in outcome["verdicts"]) + "\n"]
-        parts.append("Final log10 W2: mean ± standard error (n) [published]\n\n" + (place / "table.md").read_text(encoding="utf-8"))
+        parts.append(f"{outcome['metric']}: mean ± standard error (n) [published]\n\n" + (place / "table.md").read_text(encoding="utf-8"))
     return "\n".join(parts)

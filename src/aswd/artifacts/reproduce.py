@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict, replace
+import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas
+from matplotlib.figure import Figure
 
-from aswd.artifacts import drawing, outcome
+from aswd.artifacts import drawing, outcome, projections
 from aswd.artifacts.cells import Cell, cells
-from aswd.artifacts.claims import judge
+from aswd.artifacts.claims import Verdict, judge, p1
 from aswd.artifacts.declaration import Artifact, load
+from aswd.distances import READINGS
+from aswd.errors import UserError
+from aswd.paths import check_writable
 from aswd.results import records
 from aswd.results.files import write_json, write_text
 from aswd.results.statistics import mean_and_band
 from aswd.tables import table
+from aswd.training.circumstances import circumstances
+from aswd.training.run import carry_out
+from aswd.training.signals import StopRequest
 
 
 def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: list[str], dry_run: bool) -> int:
@@ -27,28 +35,69 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
         UserError: no such artifact, scale or option.
     """
     artifact = load(name)
+    if artifact.draw == "projections":
+        return _reproduce_projections(artifact, scale, reading, output_dir, overrides, dry_run)
     found = cells(artifact, scale, reading, str(output_dir), overrides)
     if dry_run:
         print(_forecast(found, output_dir))
         return 0
+    check_writable(output_dir)
     code = _run(found)
-    folder = write(artifact, found, scale, reading, output_dir, overrides)
-    if folder is None:
+    frame = outcome.table(artifact, found)
+    if not frame["n"].any():
         print(f"aswd reproduce: nothing of {name} is done yet, so there is nothing to draw", file=sys.stderr)
         return code or 1
-    print(f"Figure, tables and verdicts: {folder}")
+    done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
+    facts = {
+        "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
+        "devices": sorted({result["device"] for result in done}),
+        "revisions": sorted({str(result["revision"]) for result in done}),
+        "versions": done[-1]["versions"],
+        "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == artifact.data[0]},
+    }
+    page = _Page(artifact, scale, reading, overrides, Path(output_dir))
+    figure = drawing.KINDS[artifact.draw](artifact, found, page.heading)
+    page.write(figure, frame, _curves(found), judge(artifact.claims, found, artifact.metric), facts)
     return code
 
 
-def _run(found: list[Cell]) -> int:
-    from aswd.training.run import carry_out
+def _reproduce_projections(artifact: Artifact, scale: str, reading: str, output_dir: Path, overrides: list[str], dry_run: bool) -> int:
+    """The first figure, which is measured on the distances themselves."""
+    if reading not in READINGS:
+        raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {reading!r}")
+    size = artifact.scale(scale)
+    if overrides:
+        raise UserError(f"{overrides[0]} must be left out: {artifact.name} has no runs that it could change")
+    if dry_run:
+        print(f"{size.seeds} seeds of {', '.join(projections.LABELS)}, measured without runs in the store")
+        return 0
+    check_writable(output_dir)
+    start = time.perf_counter()
+    views = projections.measure(size, reading)
+    shares = {label: projections.overlapping(found) for label, found in views.items()}
+    page = _Page(artifact, scale, reading, overrides, Path(output_dir))
+    figure = projections.draw(artifact, size, reading, views, page.heading)
+    curves = pandas.DataFrame(
+        [
+            {"label": label, "seed": seed, "direction": place, "distance": distance, "separation": separation}
+            for label, found in views.items()
+            for seed, view in enumerate(found)
+            for place, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
+        ]
+    )
+    facts = {"wall_time": time.perf_counter() - start, **circumstances(), "settings": asdict(size)}
+    page.write(figure, outcome.rows("gaussians_100d", shares, size.seeds), curves, [p1(shares)], facts)
+    return 0
 
+
+def _run(found: list[Cell]) -> int:
+    request = StopRequest()
     missing = [cell for cell in found if len(cell.done) < len(cell.spec.seeds)]
     print(f"{len(found) - len(missing)} of {len(found)} cells are done; {len(missing)} to run", flush=True)
     code = 0
     for number, cell in enumerate(missing, 1):
         # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
-        outcomes = carry_out(replace(cell.spec, task=replace(cell.spec.task, pictures=False)))
+        outcomes = carry_out(replace(cell.spec, task=replace(cell.spec.task, pictures=False)), request)
         words = [one.word for one in outcomes]
         counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
         print(f"[{number}/{len(missing)}] {cell.data}, {cell.label}: {counted}", flush=True)
@@ -56,49 +105,43 @@ def _run(found: list[Cell]) -> int:
             if one.word == "failed":
                 code = 1
                 print(f"failed: {one.run.folder}: {one.text} (the traceback is in its error.txt)", file=sys.stderr)
-            elif one.word == "interrupted":
-                print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
-                return 128 + one.signal
+        if request.number is not None:
+            print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
+            return 128 + request.number
     return code
 
 
-def write(artifact: Artifact, found: list[Cell], scale: str, reading: str, output_dir: Path, overrides: list[str]) -> Path | None:
-    """Figure, data and verdicts of what is there, in a folder of their own a reading and scale; ``None`` where nothing is."""
-    frame = outcome.table(artifact, found)
-    if not frame["n"].any():
-        return None
-    folder = Path(output_dir, "artifacts", artifact.name, f"{reading}-{scale}")
-    heading = f"{artifact.number}: {artifact.title} (reading {reading}, scale {scale})"
-    drawing.save(drawing.KINDS[artifact.draw](artifact, found, heading), folder)
-    write_text(folder / "table.csv", frame.to_csv(index=False))
-    write_text(folder / "curves.csv", _curves(found).to_csv(index=False))
-    write_text(folder / "table.md", outcome.markdown(frame))
-    write_text(folder / "table.tex", outcome.latex(frame, heading))
-    verdicts = judge(artifact.claims, found, artifact.metric)
-    arguments = [artifact.name, "--scale", scale, "--reading", reading, *overrides]
-    done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
-    write_json(
-        folder / "outcome.json",
-        {
-            "artifact": artifact.name,
-            "title": artifact.title,
-            "number": artifact.number,
-            "about": artifact.about,
-            "reading": reading,
-            "scale": scale,
-            "command": shlex.join(["aswd", "reproduce", *arguments]),
-            "verdicts": [asdict(verdict) for verdict in verdicts],
-            "runs": len(done),
-            "of": sum(len(cell.spec.seeds) for cell in found),
-            "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
-            "devices": sorted({result["device"] for result in done}),
-            "revisions": sorted({str(result["revision"]) for result in done}),
-            "versions": done[-1]["versions"],
-            "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == artifact.data[0]},
-        },
-    )
-    print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
-    return folder
+@dataclass(frozen=True)
+class _Page:
+    """The folder of an artifact at one reading and scale, and what is written there."""
+
+    artifact: Artifact
+    scale: str
+    reading: str
+    overrides: list[str]
+    output_dir: Path
+
+    @property
+    def heading(self) -> str:
+        """Above the figure: a picture says what it is of."""
+        return f"{self.artifact.number}: {self.artifact.title} (reading {self.reading}, scale {self.scale})"
+
+    def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
+        """Figure, data and verdicts."""
+        folder = Path(self.output_dir, "artifacts", self.artifact.name, f"{self.reading}-{self.scale}")
+        drawing.save(figure, folder)
+        write_text(folder / "table.csv", frame.to_csv(index=False))
+        write_text(folder / "curves.csv", curves.to_csv(index=False))
+        write_text(folder / "table.md", outcome.markdown(frame))
+        write_text(folder / "table.tex", outcome.latex(frame, self.heading))
+        own = {name: getattr(self.artifact, name) for name in ("title", "number", "about", "metric")}
+        arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *self.overrides]
+        content = {"artifact": self.artifact.name, **own, "reading": self.reading, "scale": self.scale}
+        content |= {"command": shlex.join(["aswd", "reproduce", *arguments]), "verdicts": [asdict(verdict) for verdict in verdicts]}
+        content |= {"runs": int(frame["n"].sum()), "of": int(frame["of"].sum()), **facts}
+        write_json(folder / "outcome.json", content)
+        print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
+        print(f"Figure, tables and verdicts: {folder}")
 
 
 def _curves(found: list[Cell]) -> pandas.DataFrame:

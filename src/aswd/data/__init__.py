@@ -1,5 +1,5 @@
 """Data modules: what a task starts from and aims at."""
 
-from aswd.data.registry import DATA, data_names, data_settings
+from aswd.data.registry import DATA, data_settings
 
-__all__ = ["DATA", "data_names", "data_settings"]
+__all__ = ["DATA", "data_settings"]

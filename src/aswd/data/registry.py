@@ -11,11 +11,6 @@ _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaus
 DATA: dict[str, str] = dict.fromkeys(_TOY_NAMES, _TOY)
 
 
-def data_names() -> list[str]:
-    """Names of all data."""
-    return list(DATA)
-
-
 def data_settings(name: str) -> type:
     """The settings class of the data ``name``."""
     return _find(name)[0]

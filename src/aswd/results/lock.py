@@ -21,6 +21,10 @@ HEARTBEAT = 10.0  # seconds between two touches
 SILENCE = 120.0  # seconds without one after which a distant owner counts as dead
 
 
+class LockLost(Exception):
+    """Another process has taken over a lock of this one, which it must have thought dead."""
+
+
 class Locks:
     """Locks on several files held by this process, kept alive by one thread."""
 
@@ -31,6 +35,7 @@ class Locks:
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
         self.lost: Path | None = None  # a lock that another process took over, this one having been silent for too long
+        self._missing: dict[Path, int] = {}  # beats in a row at which a lock could not be read
 
     def acquire(self, path: Path) -> bool:
         """Take the lock; ``False`` where someone who is alive holds it."""
@@ -42,6 +47,8 @@ class Locks:
                 try:
                     _give_name(mine, path)
                 except FileExistsError:
+                    if _owner(path).get("token") == self._token:  # made, though a network file system said otherwise
+                        break
                     if not _bury(path):
                         return False
                 else:
@@ -50,7 +57,8 @@ class Locks:
             mine.unlink(missing_ok=True)
         with self._guard:
             self._held.add(path)
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
+            self._released.clear()
             self._thread = threading.Thread(target=self._beat, name="aswd-heartbeat", daemon=True)
             self._thread.start()
         return True
@@ -65,15 +73,26 @@ class Locks:
         if not self._held:
             self._released.set()
 
+    def check(self) -> None:
+        """Raise :class:`LockLost` where a lock was lost."""
+        if self.lost is not None:
+            raise LockLost(f"the lock {self.lost} was taken over by another process while this one made no progress")
+
     def _beat(self) -> None:
         while not self._released.wait(HEARTBEAT):
             with self._guard:
                 for path in self._held:
-                    if _owner(path).get("token") != self._token:
-                        self.lost = path
-                    else:
-                        with suppress(OSError):
-                            os.utime(path)
+                    self._look_after(path)
+
+    def _look_after(self, path: Path) -> None:
+        """Touch a lock that is still ours. One that cannot be read, as for a moment on a network, is lost at the third time."""
+        token = _owner(path).get("token")
+        self._missing[path] = 0 if token else self._missing.get(path, 0) + 1
+        if (token and token != self._token) or self._missing[path] >= 3:
+            self.lost = path
+        elif token:
+            with suppress(OSError):
+                os.utime(path)
 
 
 def _give_name(file: Path, name: Path) -> None:

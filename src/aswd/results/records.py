@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aswd.results.store import Run
+from aswd.results.store import Run, RunState
 
 if TYPE_CHECKING:
     import pandas
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def runs(output_dir: str | Path = "outputs") -> Iterator[Run]:
     """All runs of the store in ``output_dir``, in order of their folders."""
-    for folder in sorted(Path(output_dir, "runs").glob("*/*/*/*/seed=*"), key=lambda f: (f.parent, int(f.name.removeprefix("seed=")))):
+    folders = [folder for folder in Path(output_dir, "runs").glob("*/*/*/*/seed=*") if folder.name.removeprefix("seed=").isdecimal()]
+    for folder in sorted(folders, key=lambda f: (f.parent, int(f.name.removeprefix("seed=")))):
         yield Run(folder)
 
 
@@ -34,7 +35,10 @@ def _row(run: Run) -> dict[str, Any]:
     state, status = run.state, run.status or {}
     row = {"task": task, "data": data, "distance": distance, "key": key, "seed": run.seed, "state": str(state), "folder": str(run.folder)}
     row["reason"] = status.get("reason")
-    for name, value in run.result.items():
+    result = run.result
+    if state is RunState.DONE and not (result and (run.folder / "metrics.csv").exists()):
+        row |= {"state": "damaged", "reason": "its record is not complete; the next start makes it again"}
+    for name, value in result.items():
         if name == "final":
             row |= value
         elif name == "settings":

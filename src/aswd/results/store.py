@@ -79,8 +79,13 @@ class Run:
 
     @property
     def status(self) -> dict | None:
-        """What was written last, or ``None`` where nothing was."""
-        return read_json(self.folder / "status.json")
+        """What was written last; ``None`` where nothing was, or nothing that can be trusted."""
+        status = read_json(self.folder / "status.json") or {}
+        if status.get("status") == RunState.FAILED:
+            return {"reason": "not known", "step": None, **status}
+        digests = status.get("digests")
+        whole = status.get("status") == RunState.DONE and isinstance(digests, dict) and set(RECORD_FILES) <= set(digests)
+        return status if whole else None
 
     @property
     def state(self) -> RunState:
@@ -98,10 +103,11 @@ class Run:
         if status is None:
             return "status.json cannot be read" if (self.folder / "status.json").exists() else None
         for name, expected in status.get("digests", {}).items():
-            path = self.folder / name
-            if not path.exists():
-                return f"{name} is missing"
-            if digest(path) != expected:
+            try:
+                changed = digest(self.folder / name) != expected
+            except OSError as error:
+                return f"{name} cannot be read: {error.strerror}"
+            if changed:
                 return f"{name} has changed since it was written"
         return None
 
@@ -121,7 +127,8 @@ class Run:
     @property
     def result(self) -> dict:
         """Final values and circumstances of a run that is done; empty for any other."""
-        return (read_json(self.folder / "result.json") or {}) if self.state is RunState.DONE else {}
+        result = (read_json(self.folder / "result.json") or {}) if self.state is RunState.DONE else {}
+        return result if isinstance(result.get("final"), dict) else {}
 
     def write_config(self, text: str) -> None:
         """The configuration, as YAML."""

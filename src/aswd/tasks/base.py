@@ -15,11 +15,11 @@ from aswd.results.store import Metrics
 
 
 class Diverged(Exception):
-    """The loss of a seed is not a finite number any more."""
+    """The losses of some seeds are not finite numbers any more: at which step, for each of them."""
 
-    def __init__(self, seed: int, step: int) -> None:
-        super().__init__(f"the loss of seed {seed} is not finite at step {step}")
-        self.seed, self.step = seed, step
+    def __init__(self, steps: dict[int, int]) -> None:
+        super().__init__("; ".join(f"the loss of seed {seed} is not finite at step {step}" for seed, step in steps.items()))
+        self.steps = steps
 
 
 class Task(LightningModule):
@@ -67,22 +67,21 @@ class Task(LightningModule):
         """Pictures of the run."""
         return []
 
-    def watch(self, losses: Tensor) -> None:
-        """Note the first step at which a replica's loss ``[R]`` is not finite; on a CPU stop there, elsewhere when metrics are taken.
+    def watch(self, values: Tensor, step: int) -> None:
+        """Note ``step`` for replicas whose loss, or state, ``values [R, ...]``, is not finite; on a CPU stop there.
 
-        Nothing is copied to the host in a step on a GPU: the note stays on the device.
+        Nothing is copied to the host in a step on a GPU: the note stays on the device until metrics are taken.
         """
-        fresh = ~torch.isfinite(losses.detach()) & (self._bad_since < 0)
-        self._bad_since.masked_fill_(fresh, self.global_step + 1)
-        if losses.device.type == "cpu":
+        finite = torch.isfinite(values.detach().reshape(len(values), -1)).all(1)
+        self._bad_since.masked_fill_(~finite & (self._bad_since < 0), step)
+        if values.device.type == "cpu":
             self.stop_if_diverged()
 
     def stop_if_diverged(self) -> None:
-        """Raise :class:`Diverged` for the first replica that has."""
-        bad = self._bad_since.tolist()
-        if max(bad) >= 0:
-            step, seed = min((step, seed) for step, seed in zip(bad, self.seeds, strict=True) if step >= 0)
-            raise Diverged(seed, step)
+        """Raise :class:`Diverged` for the replicas that have."""
+        steps = {seed: step for seed, step in zip(self.seeds, self._bad_since.tolist(), strict=True) if step >= 0}
+        if steps:
+            raise Diverged(steps)
 
     def learned_norm(self) -> Tensor | None:
         """Norm of all that the distance has learned, ``[R]``; ``None`` where it learns nothing."""

@@ -52,6 +52,8 @@ class FlowSettings:
 
     def __post_init__(self) -> None:
         check_at_least("iterations", self.iterations, 1, whole=True)
+        if self.iterations > 10**9:
+            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
         check_at_least("lr", self.lr, 0, strictly=True)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
@@ -95,7 +97,7 @@ class Flow(Task):
         steps = np.linspace(0, settings.iterations, max(settings.num_frames, 2)).round().astype(int)
         self.frame_steps = np.unique(steps).tolist() if settings.num_frames else []
         # Of the first replica only: fifty animations are looked at by nobody.
-        self.register_buffer("frames", torch.zeros(len(self.frame_steps), *start.shape[1:]))
+        self.register_buffer("frames", torch.zeros(len(self.frame_steps), *start.shape[1:]), persistent=False)
         if self.frame_steps:
             self.frames[0] = start[0]
         self._values: Tensor | None = None
@@ -117,8 +119,9 @@ class Flow(Task):
         return torch.optim.Adam([self.particles], lr=self.settings.lr, betas=tuple(self.settings.betas))
 
     def training_step(self, *_: Any) -> Tensor:
+        self.watch(self.particles, self.global_step + 1)  # a gradient may have spoiled what the loss did not show
         values = self.distance(self.particles, self.target)
-        self.watch(values)
+        self.watch(values, self.global_step + 1)
         self._values = values.detach()
         return values.sum()  # its gradient is, for each replica, that of its own distance
 
@@ -126,7 +129,18 @@ class Flow(Task):
         if step in self.frame_steps:
             self.frames[self.frame_steps.index(step)] = self.particles[0].detach()
 
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["frames"] = {step: frame.clone() for step, frame in zip(self.frame_steps, self.frames, strict=True)}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take the frames that were kept; their number is no part of a run's key, and may have been another."""
+        for place, step in enumerate(self.frame_steps):
+            if step in checkpoint["frames"]:
+                self.frames[place] = checkpoint["frames"][step]
+
     def evaluate(self) -> dict[str, Tensor]:
+        self.watch(self.particles, self.global_step)
+        self.stop_if_diverged()
         self.exact.reset()
         self.exact.update(self.particles, self.target)
         w2 = self.exact.compute().reshape(len(self.seeds))  # torchmetrics makes a scalar of a single value

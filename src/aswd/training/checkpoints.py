@@ -29,12 +29,19 @@ def latest_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that is whole; a damaged one is named and set aside."""
     for path in sorted(folder.glob("step=*.ckpt"), reverse=True):
         seal = path.with_suffix(".sha256")
-        if seal.exists() and seal.read_text().strip() == digest(path):
+        if _is_sealed(path, seal):
             return path
         aside = set_aside(path)
         seal.unlink(missing_ok=True)
         print(f"aswd: the checkpoint {path} is damaged or incomplete; it was set aside as {aside.name}", file=sys.stderr)
     return None
+
+
+def _is_sealed(path: Path, seal: Path) -> bool:
+    try:
+        return seal.read_bytes().strip() == digest(path).encode()
+    except OSError:
+        return False
 
 
 def remove_checkpoints(folder: Path) -> None:
@@ -73,8 +80,7 @@ class Checkpoints(Callback):
 
     def on_train_batch_end(self, trainer: Trainer, task: Task, *_: Any) -> None:
         step = trainer.global_step
-        if self.locks.lost is not None:
-            raise RuntimeError(f"the lock {self.locks.lost} was taken over by another process while this one made no progress")
+        self.locks.check()
         stop = self.request.number
         if stop is not None or step >= trainer.max_steps or time.monotonic() - self._last >= self.seconds:
             self.save(trainer)

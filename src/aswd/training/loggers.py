@@ -12,7 +12,7 @@ from urllib.parse import urlparse
 from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
 
 from aswd.distances.checks import check_choice
-from aswd.results.store import Metrics
+from aswd.results.store import Metrics, batch_name
 
 if TYPE_CHECKING:
     from aswd.configuration import RunSpec
@@ -63,7 +63,7 @@ def make_loggers(spec: RunSpec, folder: Path) -> list[Logger]:
         name=f"{spec.title} {spec.seeds_text}",
         group=f"{spec.task.name}/{spec.data.name}/{spec.distance_name}",
         job_type=spec.task.name,
-        id=f"{spec.key}-{'-'.join(str(s) for s in sorted({spec.seeds[0], spec.seeds[-1]}))}",
+        id=f"{spec.key}-{batch_name(spec.seeds).replace('=', '-')}",
         tags=[spec.task.name, spec.data.name, spec.distance_name, spec.reading, *settings.tags],
         config=spec.plain(),
     )

@@ -30,13 +30,14 @@ class Recorder(Callback):
 
     def __init__(self, path: Path, metrics: Metrics, title: str, progress: bool) -> None:
         self.path, self.metrics, self.title, self.progress = path, metrics, title, progress
-        self.elapsed = 0.0  # seconds of training, without those before a checkpoint was lost
+        self._before, self._start = 0.0, time.perf_counter()  # seconds up to the checkpoint, and since when others are counted
         self._bar: tqdm | None = None
         self._since, self._since_step = 0.0, 0
 
     def on_train_start(self, trainer: Trainer, task: Task) -> None:
         write_text(self.path, self.metrics.to_csv())  # cut back to the checkpoint, or begun
         self._since, self._since_step = time.perf_counter(), trainer.global_step
+        self._start = time.perf_counter()
         if self.progress:
             interval = 0.2 if sys.stderr.isatty() else 30.0
             self._bar = tqdm(
@@ -57,6 +58,11 @@ class Recorder(Callback):
     def on_exception(self, trainer: Trainer, task: Task, exception: BaseException) -> None:
         self.close()
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the run has taken, evaluations included, parts that were lost with no checkpoint excluded."""
+        return self._before + time.perf_counter() - self._start
+
     def close(self) -> None:
         """Take the progress bar away."""
         if self._bar is not None:
@@ -67,9 +73,7 @@ class Recorder(Callback):
         task.stop_if_diverged()
         if task.device.type == "cuda":
             torch.cuda.synchronize(task.device)
-        spent = time.perf_counter() - self._since
-        self.elapsed += spent
-        pace = spent / (step - self._since_step)
+        pace = (time.perf_counter() - self._since) / (step - self._since_step)
         values = {name: value.double().tolist() for name, value in task.evaluate().items()}
         values["seconds_per_iteration"] = [pace] * len(self.metrics.seeds)
         first = not self.metrics.steps
@@ -93,7 +97,7 @@ class Recorder(Callback):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.metrics.steps = list(state["steps"])
         self.metrics.values = {name: rows.tolist() for name, rows in state["values"].items()}
-        self.elapsed = state["elapsed"]
+        self._before = state["elapsed"]
 
 
 def _for_loggers(values: dict[str, list[float]]) -> dict[str, float]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-import platform
 import resource
-import subprocess
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +23,16 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
 from aswd.distances.workers import worker_count, workers
-from aswd.results.files import write_text
-from aswd.results.lock import Locks
+from aswd.results.files import set_aside, write_text
+from aswd.results.lock import LockLost, Locks
 from aswd.results.store import Metrics, Run, RunState, batch_name
 from aswd.tasks.base import Diverged, Task
 from aswd.tasks.registry import task_class
 from aswd.training import loggers
 from aswd.training.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
+from aswd.training.circumstances import device_name, revision, versions
 from aswd.training.recorder import Recorder
 from aswd.training.signals import Interrupted, StopRequest
-
-PACKAGES = ("aswd", "torch", "pytorch-lightning", "numpy", "scipy", "POT", "hydra-core")
 
 
 @dataclass
@@ -49,18 +45,22 @@ class Outcome:
     signal: int | None = None
 
 
-def carry_out(spec: RunSpec) -> list[Outcome]:
+def carry_out(spec: RunSpec, request: StopRequest | None = None) -> list[Outcome]:
     """Run the seeds of ``spec`` that are not done yet, as one batch, and say what has become of each.
 
     Whatever goes wrong inside is written down in the store and returned, not raised.
     """
     outcomes: list[Outcome] = []
-    locks, pending, request = Locks(), [], StopRequest()
+    locks, pending, request = Locks(), [], request or StopRequest()
     try:
         with request.listening(), _threads(spec), _quiet():
             for seed in spec.seeds:
                 run = spec.run(seed)
-                word = _claim(run, locks, spec.force)
+                try:
+                    word = _claim(run, locks, spec.force)
+                except Exception as error:
+                    outcomes.append(Outcome("failed", run, _reason(error)))
+                    continue
                 if word is None:
                     pending.append(seed)
                 else:
@@ -74,62 +74,83 @@ def carry_out(spec: RunSpec) -> list[Outcome]:
     return sorted(outcomes, key=lambda outcome: outcome.run.seed)
 
 
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
+
+
 def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     """Take the lock of a run that is to be made; else say why it is not."""
     if not force and run.state is RunState.DONE and run.damage() is None:
         return "skipped"
     if not locks.acquire(run.lock):
         return "running"
-    status = run.status  # again: it may have been finished while the lock was waited for
     damage = run.set_aside_if_damaged()
     if damage is not None:
         print(f"aswd: {damage}", file=sys.stderr)
-    elif status is not None and status["status"] == RunState.DONE and not force:
+    status = run.status  # again: it may have been finished while the lock was waited for
+    if status is not None and status["status"] == RunState.DONE and not force:
         locks.release([run.lock])
         return "skipped"
-    elif status is not None or force:  # failed before, or to be made again: from the beginning
-        run.forget_outcome()
+    run.forget_outcome()
+    if force:
         remove_checkpoints(run.folder / "checkpoints")
     return None
 
 
 def _attempt(spec: RunSpec, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
-    """Run ``pending`` as one batch. A seed that diverges comes back alone; the others are to be run without it."""
-    seeds = _batch_of(spec, pending)
-    folder = spec.folder / batch_name(seeds)
-    if spec.force and len(seeds) > 1:
-        remove_checkpoints(folder / "checkpoints")
-    batch = spec.of_seeds(seeds)
+    """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
+    done: list[Outcome] = []
     try:
-        done = _fit(batch, pending, folder, locks, request)
-        return [Outcome("done", run, text) for run, text in done]
+        seeds = _batch_of(spec, pending)
+        folder = spec.folder / batch_name(seeds)
+        if spec.force:
+            remove_checkpoints(folder / "checkpoints")
+        _fit(spec.of_seeds(seeds), pending, folder, locks, request, done)
+        return done
     except Diverged as error:
-        run = spec.run(error.seed)
-        run.fail(str(error), traceback.format_exc(), error.step)
-        return [Outcome("failed", run, str(error))]
+        for seed, step in error.steps.items():
+            spec.run(seed).fail(f"the loss of seed {seed} is not finite at step {step}", traceback.format_exc(), step)
+        return [Outcome("failed", spec.run(seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
     except Interrupted as error:
         return [Outcome("interrupted", spec.run(seed), str(error), error.number) for seed in pending]
+    except LockLost as error:
+        return [*done, *(Outcome("running", spec.run(seed), str(error)) for seed in _rest(pending, done))]
+    except SystemExit:  # Lightning's word for a second Ctrl-C
+        raise KeyboardInterrupt from None
     except Exception as error:
-        reason = f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
-        for seed in pending:
-            spec.run(seed).fail(reason, traceback.format_exc(), None)
-        return [Outcome("failed", spec.run(seed), reason) for seed in pending]
+        rest = _rest(pending, done)
+        for seed in rest:
+            spec.run(seed).fail(_reason(error), traceback.format_exc(), None)
+        return [*done, *(Outcome("failed", spec.run(seed), _reason(error)) for seed in rest)]
+
+
+def _rest(pending: list[int], done: list[Outcome]) -> list[int]:
+    return [seed for seed in pending if seed not in {outcome.run.seed for outcome in done}]
 
 
 def _batch_of(spec: RunSpec, pending: list[int]) -> list[int]:
     """The seeds to run together: those ``pending``, or a batch of more that ran to its end and was cut off while it wrote its records."""
     for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
-        seeds = yaml.safe_load(config.read_text())["seeds"]
+        seeds = _seeds_of(config)
         rest = set(seeds) - set(pending)
         if rest and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
-            last = spec.run(min(rest)).result["steps"]
-            if checkpoint_path(config.parent / "checkpoints", last).exists():
+            last = spec.run(min(rest)).result.get("steps")
+            if last is not None and checkpoint_path(config.parent / "checkpoints", last).exists():
                 return seeds
     return pending
 
 
-def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: StopRequest) -> list[tuple[Run, str]]:
-    """Fit the seeds of ``spec`` in ``folder`` and write the records of those ``wanted``."""
+def _seeds_of(config: Path) -> list[int]:
+    """The seeds of a batch by its configuration; none, where that is damaged, and then it is set aside."""
+    try:
+        return [int(seed) for seed in yaml.safe_load(config.read_text(encoding="utf-8"))["seeds"]]
+    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
+        print(f"aswd: {config} is damaged; it was set aside as {set_aside(config).name}", file=sys.stderr)
+        return []
+
+
+def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
+    """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
         spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
     if len(spec.seeds) > 1:
@@ -158,19 +179,26 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
             enable_model_summary=False,
         )
         trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
-        result = _circumstances(spec, task, recorder)
+        result = _result(spec, task, recorder)
         pictures = task.draw(folder / "pictures", metrics, spec.title)
-        done = []
+        locks.check()
         for seed in wanted:
             run, final = spec.run(seed), _final(task, metrics, seed)
             run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
-            done.append((run, ", ".join(f"{name} {value:.4g}" for name, value in final.items() if name.startswith("log10"))))
-        loggers.mirror_outcome(mirrors, metrics, pictures, result)
+            done.append(Outcome("done", run, ", ".join(f"{name} {value:.4g}" for name, value in final.items() if name.startswith("log10"))))
         failed = False
-        return done
+        _tolerating("the mirror", lambda: loggers.mirror_outcome(mirrors, metrics, pictures, result))
     finally:
         recorder.close()
-        loggers.finish(mirrors, failed)
+        _tolerating("the mirror", lambda: loggers.finish(mirrors, failed))
+
+
+def _tolerating(what: str, action: Callable[[], None]) -> None:
+    """The store is the record: what goes wrong beside it is said and passed over."""
+    try:
+        action()
+    except Exception as error:
+        print(f"aswd: {what} of a run failed ({_reason(error)}); its record in the store is not touched by that", file=sys.stderr)
 
 
 def _final(task: Task, metrics: Metrics, seed: int) -> dict[str, float]:
@@ -179,41 +207,24 @@ def _final(task: Task, metrics: Metrics, seed: int) -> dict[str, float]:
     return {**final, f"log10_{task.headline}": math.log10(headline) if headline > 0 else -math.inf}
 
 
-def _circumstances(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
-    """All that a reader of the result may ask about how it came about."""
-    device = task.device
-    on_gpu = device.type == "cuda"
-    peak = torch.cuda.max_memory_allocated(device) if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
+    """What the results of all seeds of a run share."""
+    on_gpu = task.device.type == "cuda"
+    peak = torch.cuda.max_memory_allocated(task.device) if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     plain = spec.plain()
     return {
         "reading": spec.reading,
         "replicas": len(spec.seeds),
         "steps": recorder.metrics.steps[-1],
         "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},
-        "device": torch.cuda.get_device_name(device) if on_gpu else platform.processor() or platform.machine(),
+        "device": device_name(task.device),
         "threads": worker_count(),
         "wall_time": recorder.elapsed,
         "peak_memory": peak,
-        "revision": _revision(),
-        "versions": {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "revision": revision(),
+        "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _revision() -> str | None:
-    """The git revision of the code, where it is a checkout; with ``+changes`` where that is not all."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=40", "--dirty=+changes", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 @contextmanager

@@ -19,7 +19,10 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """Whether, and by which signal, this process was asked to stop; a second Ctrl-C stops it at once."""
+    """Whether, and by which signal, this process was asked to stop; a second Ctrl-C stops it at once.
+
+    One serves all runs of a call: a request that comes while a run writes its record is kept for the runs after it.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None

@@ -1,0 +1,94 @@
+r"""The paper's first figure: what random directions see of two Gaussians.
+
+The clouds are N(0, I) and N(m, I) with norm(m) = 5 (the paper gives no numbers). Along a direction their projections have a 1-D
+distance; in units of the spread of the projected clouds it does not depend on how far g stretches space. Below one, the two overlap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+from tqdm import tqdm
+
+from aswd.artifacts.declaration import Artifact, Scale
+from aswd.distances import build, wasserstein_1d
+from aswd.distances.streams import Streams
+
+SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is looked at
+LABELS = ("ASWD", "SWD")
+
+
+@dataclass(frozen=True)
+class View:
+    """Two clouds as the directions of a distance see them."""
+
+    x: Tensor  # [N, d]
+    y: Tensor
+    u: Tensor  # values on the line, [L, N]
+    v: Tensor
+
+    @property
+    def distances(self) -> np.ndarray:
+        """W2 along every direction."""
+        return wasserstein_1d(self.u, self.v).numpy()
+
+    @property
+    def separation(self) -> np.ndarray:
+        """W2 along every direction in units of the spread of the projected clouds."""
+        spread = ((self.u.var(1) + self.v.var(1)) / 2).sqrt()
+        return (wasserstein_1d(self.u, self.v) / spread).numpy()
+
+
+def look(label: str, dim: int, num_projections: int, seed: int, reading: str) -> View:
+    """Let a distance learn what it learns, then project the clouds on new directions."""
+    rng = np.random.default_rng([seed, dim])
+    x, y = (torch.from_numpy(rng.standard_normal((SAMPLES, dim))).float() for _ in range(2))
+    y = y + SHIFT / dim**0.5
+    distance = build(label.lower(), reading=reading, num_projections=num_projections, seed=seed)
+    for _ in range(CALLS if distance.maximiser else 1):
+        distance(x, y)
+    learned = dict(distance.learned.named_buffers())
+    streams = Streams(seed + 1)
+    streams.prepare(1, x.device, x.dtype)
+    theta = streams.sphere(num_projections, distance.projection.direction_dim(dim))
+    u, v = (distance.projection.values(distance.projection.features(side[None], learned), theta)[0] for side in (x, y))
+    return View(x, y, u, v)
+
+
+def measure(scale: Scale, reading: str) -> dict[str, list[View]]:
+    """The views in 100 dimensions, one a seed."""
+    jobs = [(label, seed) for label in LABELS for seed in range(scale.seeds)]
+    found: dict[str, list[View]] = {label: [] for label in LABELS}
+    for label, seed in tqdm(jobs, desc="projections", unit="view", leave=False, mininterval=0.5):
+        found[label].append(look(label, 100, scale.num_projections, seed, reading))
+    return found
+
+
+def overlapping(views: list[View]) -> dict[int, float]:
+    """For every seed the share of directions along which the clouds are closer than their spread."""
+    return {seed: float((view.separation < 1).mean()) for seed, view in enumerate(views)}
+
+
+def draw(artifact: Artifact, scale: Scale, reading: str, found: dict[str, list[View]], heading: str) -> Figure:
+    """Above: the clouds in the plane, lifted by their projections on one direction. Below: histograms over directions."""
+    figure = Figure(figsize=(11, 8.5), layout="constrained")
+    for column, label in enumerate(LABELS):
+        view = look(label, 2, scale.num_projections, 0, reading)
+        best = int(np.argsort(view.separation)[len(view.separation) // 2])  # a direction like any other: the median one
+        axes = figure.add_subplot(2, 2, column + 1, projection="3d")
+        for points, values, colour in ((view.x, view.u[best], "C0"), (view.y, view.v[best], "C3")):
+            axes.scatter(*points.T.numpy(), values.numpy(), s=4, color=colour)
+        axes.set(title=f"{label}: two Gaussians in the plane, one direction", xlabel="X", ylabel="Y", zlabel="projection")
+        histogram = figure.add_subplot(2, 2, column + 3)
+        separation = np.concatenate([one.separation for one in found[label]])
+        histogram.hist(separation, bins=60, color="C7")
+        histogram.axvline(1, color="C3", linewidth=1)
+        share = np.mean(list(overlapping(found[label]).values()))
+        histogram.set(title=f"{label} in 100 dimensions: {share:.0%} of directions overlap (n = {len(found[label])})")
+        histogram.set(xlabel="1-D distance in units of the spread", ylabel="directions")
+    figure.suptitle(heading)
+    return figure
