@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, judge
+from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, judge, p1
 
 
 def cell(data, label, values, curve=None, norms=(), failed=0):
@@ -80,6 +80,19 @@ def test_f2_compares_iterations_to_the_level_of_swd():
     assert verdict("F2", [ours, theirs, cell("knot", "DSWD", [-6, -6], fast)]) == FAILS
     never = steps, np.ones((3, 2))
     assert verdict("F2", [cell("knot", "ASWD", [0, 0], never), cell("knot", "Linear", [-4, -4], never)]) == OPEN
+
+
+@pytest.mark.parametrize(
+    ("swd", "aswd", "expected"),
+    [
+        ([0.9, 0.95, 0.92], [0.0, 0.1, 0.05], HOLDS),
+        ([0.1, 0.12, 0.11], [0.0, 0.1, 0.05], FAILS),
+        ([0.9], [0.0], OPEN),
+        ([0.1, 0.9], [0, 0], OPEN),
+    ],
+)
+def test_p1(swd, aswd, expected):
+    assert p1({"SWD": dict(enumerate(swd)), "ASWD": dict(enumerate(aswd))}).verdict == expected
 
 
 def test_ablations():
