@@ -22,6 +22,7 @@ NEEDED = (
     "metric",
     "reading",
     "scale",
+    "changes",
     "command",
     "verdicts",
     "runs",
@@ -121,7 +122,7 @@ def _section(place: Path, outcome: dict) -> str:
     )
     return (
         f'<h2 id="{_anchor(outcome)}">{escape(title)}</h2><p>{escape(outcome["about"])} Reading <b>{escape(outcome["reading"])}</b>, '
-        f"scale <b>{escape(outcome['scale'])}</b>.</p>"
+        f"scale <b>{escape(outcome['scale'])}</b>{escape(''.join(f', {one}' for one in outcome['changes']))}.</p>"
         f'<figure><img alt="{escape(title)}" src="data:image/png;base64,{picture}"></figure>'
         f'<div class="wide"><table><tbody>{verdicts}</tbody></table></div>'
         f"<details><summary>Numbers: {escape(outcome['metric'])}, ours and published</summary>{_numbers(frame)}</details>"
@@ -146,7 +147,7 @@ def _shown(value: float) -> str:
 
 
 def _anchor(outcome: dict) -> str:
-    return f"{outcome['artifact']}-{outcome['reading']}-{outcome['scale']}"
+    return "-".join([outcome["artifact"], outcome["reading"], outcome["scale"], *outcome["changes"]])
 
 
 def _markdown(found: list[tuple[Path, dict]]) -> str:

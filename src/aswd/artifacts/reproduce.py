@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import sys
 import time
@@ -124,11 +125,24 @@ class _Page:
     @property
     def heading(self) -> str:
         """Above the figure: a picture says what it is of."""
-        return f"{self.artifact.number}: {self.artifact.title} (reading {self.reading}, scale {self.scale})"
+        changed = f", {' '.join(self.changes)}" if self.changes else ""
+        return f"{self.artifact.number}: {self.artifact.title} (reading {self.reading}, scale {self.scale}{changed})"
+
+    @property
+    def changes(self) -> list[str]:
+        """The overrides that change the numbers, and so make another artifact of it."""
+        neutral = ("trainer=", "trainer.", "logger", "launcher", "paths")
+        return [one for one in self.overrides if one.startswith("trainer.max_steps") or not one.startswith(neutral)]
+
+    @property
+    def folder(self) -> Path:
+        """One for every reading, scale and set of changes: they are never mixed."""
+        mark = "-" + hashlib.sha256(" ".join(sorted(self.changes)).encode()).hexdigest()[:6] if self.changes else ""
+        return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
 
     def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
         """Figure, data and verdicts."""
-        folder = Path(self.output_dir, "artifacts", self.artifact.name, f"{self.reading}-{self.scale}")
+        folder = self.folder
         drawing.save(figure, folder)
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
@@ -136,7 +150,7 @@ class _Page:
         write_text(folder / "table.tex", outcome.latex(frame, self.heading))
         own = {name: getattr(self.artifact, name) for name in ("title", "number", "about", "metric")}
         arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *self.overrides]
-        content = {"artifact": self.artifact.name, **own, "reading": self.reading, "scale": self.scale}
+        content = {"artifact": self.artifact.name, **own, "reading": self.reading, "scale": self.scale, "changes": self.changes}
         content |= {"command": shlex.join(["aswd", "reproduce", *arguments]), "verdicts": [asdict(verdict) for verdict in verdicts]}
         content |= {"runs": int(frame["n"].sum()), "of": int(frame["of"].sum()), **facts}
         write_json(folder / "outcome.json", content)

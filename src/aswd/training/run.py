@@ -53,7 +53,7 @@ def carry_out(spec: RunSpec, request: StopRequest | None = None) -> list[Outcome
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], request or StopRequest()
     try:
-        with request.listening(), _threads(spec), _quiet():
+        with request.listening(), threads(spec), _quiet():
             for seed in spec.seeds:
                 run = spec.run(seed)
                 try:
@@ -180,7 +180,8 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
         )
         trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
         result = _result(spec, task, recorder)
-        pictures = task.draw(folder / "pictures", metrics, spec.title)
+        pictures: list[Path] = []
+        _tolerating("the pictures", lambda: pictures.extend(task.draw(folder / "pictures", metrics, spec.title)))
         locks.check()
         for seed in wanted:
             run, final = spec.run(seed), _final(task, metrics, seed)
@@ -228,7 +229,7 @@ def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
 
 
 @contextmanager
-def _threads(spec: RunSpec) -> Iterator[None]:
+def threads(spec: RunSpec) -> Iterator[None]:
     """The threads that the run may use, torch's own among them only where they pay."""
     before = torch.get_num_threads()
     count = spec.trainer.threads or before
