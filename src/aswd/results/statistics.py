@@ -8,8 +8,8 @@ import numpy as np
 def mean_and_band(values: np.ndarray, axis: int = -1, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean over the seeds on ``axis`` and the ends of its t-interval; for a single seed both ends are the mean.
 
-    >>> mean_and_band(np.array([1.0, 2.0, 3.0]))
-    (np.float64(2.0), np.float64(-0.4841377118...), np.float64(4.4841377118...))
+    >>> [round(float(value), 3) for value in mean_and_band(np.array([1.0, 2.0, 3.0]))]
+    [2.0, -0.484, 4.484]
     """
     values = np.asarray(values, dtype=float)
     mean, count = values.mean(axis), values.shape[axis]
