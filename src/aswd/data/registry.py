@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from aswd.lookup import look_up
 
 # A name stands for "module:settings:data module"; nothing is imported before it is asked for.
 _TOY = "aswd.data.toy:ToySettings:ToyTargets"
@@ -13,15 +14,9 @@ DATA: dict[str, str] = dict.fromkeys(_TOY_NAMES, _TOY)
 
 def data_settings(name: str) -> type:
     """The settings class of the data ``name``."""
-    return _find(name)[0]
+    return look_up(DATA[name])[0]
 
 
 def data_module(name: str) -> Any:
     """The data module class of the data ``name``."""
-    return _find(name)[1]
-
-
-def _find(name: str) -> tuple[type, Any]:
-    module, settings, data = DATA[name].split(":")
-    found = import_module(module)
-    return getattr(found, settings), getattr(found, data)
+    return look_up(DATA[name])[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ class Diverged(Exception):
         self.steps = steps
 
 
-class Task(LightningModule):
+class Task(LightningModule, ABC):
     """A LightningModule over R replicas, one a seed, with a distance, metrics and pictures.
 
     Args:
@@ -44,24 +45,24 @@ class Task(LightningModule):
         return {}
 
     @property
+    @abstractmethod
     def num_steps(self) -> int:
         """Steps of a whole run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_due(self, step: int) -> bool:
         """Whether the metrics are taken after ``step`` steps."""
-        raise NotImplementedError
 
     def observe(self, step: int) -> None:
         """Look at the state after every step, for pictures."""
 
+    @abstractmethod
     def evaluate(self) -> dict[str, Tensor]:
         """The metrics, each ``[R]``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         """Arrays that the record of a replica keeps."""
-        raise NotImplementedError
 
     def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
         """Pictures of the run."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from aswd.lookup import look_up
 
 if TYPE_CHECKING:
     from aswd.tasks.base import Task
@@ -15,15 +16,9 @@ TASKS: dict[str, str] = {
 
 def task_class(name: str) -> type[Task]:
     """The class of the task ``name``."""
-    return _find(name)[0]
+    return look_up(TASKS[name])[0]
 
 
 def task_settings(name: str) -> type:
     """The settings class of the task ``name``."""
-    return _find(name)[1]
-
-
-def _find(name: str) -> tuple[type, type]:
-    module, task, settings = TASKS[name].split(":")
-    found = import_module(module)
-    return getattr(found, task), getattr(found, settings)
+    return look_up(TASKS[name])[1]
