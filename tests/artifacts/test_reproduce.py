@@ -125,27 +125,37 @@ PROBE = """<script>window.onload = () => { document.body.dataset.found = JSON.st
   broken: [...document.links].filter(a => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length}); };</script></body>"""
 
 
+@pytest.fixture(scope="module")
+def report_page(tmp_path_factory):
+    """The report of one figure in two readings."""
+    folder = tmp_path_factory.mktemp("report")
+    assert reproduce(folder, "flow_main") == 0
+    assert reproduce(folder, "flow_main", "--reading", "paper") == 0
+    assert main(["report", "--output-dir", str(folder)]) == 0
+    return folder / "report" / "index.html"
+
+
 @pytest.mark.slow
-def test_the_report_is_one_page_that_needs_nothing(tmp_path):
-    assert reproduce(tmp_path, "flow_main") == 0
-    assert reproduce(tmp_path, "flow_main", "--reading", "paper") == 0
-    assert main(["report", "--output-dir", str(tmp_path)]) == 0
-    path = tmp_path / "report" / "index.html"
-    page = Page(path.read_text())
+def test_the_report_is_one_page_that_needs_nothing(report_page):
+    page = Page(report_page.read_text())
     assert len(page.images) == 2
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
     assert page.links
     assert all(link.removeprefix("#") in page.anchors for link in page.links)
-    assert not re.search(r"https?://", path.read_text())
-    assert (tmp_path / "report" / "report.md").read_text().count("## Figure 2") == 2
-    assert (tmp_path / "report" / "tables.tex").read_text().count(r"\toprule") == 2
+    assert not re.search(r"https?://", report_page.read_text())
+    assert report_page.with_name("report.md").read_text().count("## Figure 2") == 2
+    assert report_page.with_name("tables.tex").read_text().count(r"\toprule") == 2
 
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium on this machine to open the page with")
-    probe = tmp_path / "report" / "probe.html"
-    probe.write_text(path.read_text().replace("</body>", PROBE))
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}"]
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine to open the page with")
+def test_a_real_browser_opens_the_report(report_page, tmp_path):
+    probe = tmp_path / "probe.html"
+    probe.write_text(report_page.read_text().replace("</body>", PROBE))
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}"]
     done = subprocess.run([*command, "--dump-dom", probe.as_uri()], capture_output=True, text=True, timeout=120)
     assert "&quot;images&quot;:2,&quot;broken&quot;:0" in done.stdout
     assert "CONSOLE" not in done.stderr
