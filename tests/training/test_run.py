@@ -301,7 +301,7 @@ def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
     cut_off(small_spec(tmp_path), monkeypatch, 16)
     (outcome,) = carry_out(small_spec(tmp_path, "task.num_frames=7"))
     assert outcome.word == "done"
-    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 5, 10, 15, 20, 25, 30]
+    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 1, 3, 8, 13, 21, 30]  # 30 (k/6)^2
 
 
 def test_force_makes_a_damaged_run_again_from_the_beginning(tmp_path):

@@ -94,7 +94,8 @@ class Flow(Task):
         self.register_buffer("target", target, persistent=False)  # drawn again from the seed
         self.particles = nn.Parameter(start.clone())
         self.exact = ExactWasserstein()
-        steps = np.linspace(0, settings.iterations, max(settings.num_frames, 2)).round().astype(int)
+        # Closer together at the beginning, where the eye sees the particles move.
+        steps = (settings.iterations * np.linspace(0, 1, max(settings.num_frames, 2)) ** 2).round().astype(int)
         self.frame_steps = np.unique(steps).tolist() if settings.num_frames else []
         # Of the first replica only: fifty animations are looked at by nobody.
         self.register_buffer("frames", torch.zeros(len(self.frame_steps), *start.shape[1:]), persistent=False)
