@@ -18,8 +18,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 setup: $(INSTALLED)  ## create .venv and install everything into it
 
-demo: $(INSTALLED)  ## ASWD against SWD on the swiss roll, with a picture and a table
-	$(BIN)/aswd demo
+demo: $(INSTALLED)  ## the flow's main figure at a small scale, and the report on it
+	$(BIN)/aswd reproduce flow_main --scale smoke
+	$(BIN)/aswd report
 
 test: $(INSTALLED)  ## run the whole test suite
 	$(BIN)/python -m pytest -n 2

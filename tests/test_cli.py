@@ -46,14 +46,3 @@ def test_seeds_are_shown_as_ranges():
     from aswd.listing import _ranges
 
     assert _ranges([3, 0, 1, 2, 7, 9, 10]) == "0-3, 7, 9-10"
-
-
-def test_demo_runs_draws_and_tabulates(tmp_path, capsys, monkeypatch):
-    from aswd import demo
-
-    monkeypatch.setattr(demo, "OVERRIDES", [*demo.OVERRIDES, "task.iterations=20", "data.num_samples=40", "distance.num_projections=10"])
-    assert main(["demo", "--output-dir", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert (tmp_path / "demo" / "swiss_roll.png").stat().st_size > 10_000
-    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["swd", "aswd"]
-    assert str(tmp_path / "demo" / "swiss_roll.png") in out

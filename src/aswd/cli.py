@@ -68,10 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--output-dir", **_OUTPUT_DIR)
     report.set_defaults(run=_report)
 
-    demo = commands.add_parser("demo", help="ASWD against SWD on the swiss roll, in two or three minutes", description=_DEMO)
-    demo.add_argument("--output-dir", **_OUTPUT_DIR)
-    demo.set_defaults(run=_demo)
-
     bench = commands.add_parser("bench", help="measure how fast the distances and the flow are", description=_BENCH)
     bench.add_argument("what", nargs="?", choices=["distances", "flow"], default="distances", help="what to measure (default: %(default)s)")
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
@@ -86,7 +82,6 @@ def _parser() -> argparse.ArgumentParser:
 
 _BENCH = "Times distances against plain versions and POT, or the flow against single runs and a bare loop, alternatives taking turns."
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
-_DEMO = "Runs the flow to the swiss roll with ASWD and with SWD, a few seeds each, and ends with a picture and a table."
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
 _REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
 _LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
@@ -96,7 +91,7 @@ _BASH = """_aswd() {
         COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list reproduce report demo bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "train list reproduce report bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -126,12 +121,6 @@ def _report(options: argparse.Namespace) -> int:
 
     print(f"Report: {report(options.output_dir)}")
     return 0
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from aswd import demo
-
-    return demo.run(options.output_dir)
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -115,3 +115,9 @@ def test_ablations():
     maps = {"ASWD-planar": LOW, "ASWD-radial": LOW, **gswd}
     assert verdict("A7", flows(knot=maps, heart=maps, circle={**maps, "ASWD-planar": [0.0] * 4})) == HOLDS
     assert verdict("A8", flows(knot={f"ASWD d_theta={k}d": LOW for k in (2, 3, 4)})) == HOLDS
+
+
+def test_readings():
+    readings = {"ASWD": LOW, "ASWD (paper)": LOW, "ASWD (algorithm1)": LOW, "Linear": HIGH}
+    assert verdict("R1", flows(knot=readings, gaussians_25={**readings, "ASWD (paper)": [0.0] * 4})) == HOLDS
+    assert verdict("R1", flows(knot={**readings, "ASWD (paper)": [0.0] * 4}, heart=readings)) == FAILS

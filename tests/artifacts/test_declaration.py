@@ -6,6 +6,7 @@ from aswd.artifacts import declaration, drawing
 from aswd.artifacts.cells import cells
 from aswd.artifacts.claims import CLAIMS
 from aswd.artifacts.declaration import SCALES, artifact_names, artifacts, load
+from aswd.distances import READINGS
 from aswd.errors import UserError
 
 
@@ -27,7 +28,19 @@ def test_every_artifact_is_complete():
 def test_they_come_in_the_order_of_the_paper():
     names = artifact_names()
     assert names[:2] == ["projections", "flow_main"]
-    assert names[-1] == "ablation_dimension"
+    assert names[-2:] == ["ablation_dimension", "readings"]  # what is ours comes last
+
+
+def test_a_scale_may_show_a_part_of_the_data_and_a_series_may_have_a_reading_of_its_own():
+    ablation = load("ablation_maps")
+    assert len(ablation.data) == 8
+    part = {"swiss_roll", "gaussians_8", "knot", "gaussians_25"}
+    assert {cell.data for cell in cells(ablation, "laptop", "reference", "outputs")} == part
+    assert {cell.data for cell in cells(ablation, "paper", "reference", "outputs")} == set(ablation.data)
+    keys = {cell.label: cell.spec.key for cell in cells(load("readings"), "laptop", "reference", "outputs") if cell.data == "knot"}
+    main = {reading: cells(load("flow_main"), "laptop", reading, "outputs") for reading in READINGS}
+    ours = {reading: cell.spec.key for reading in READINGS for cell in main[reading] if (cell.data, cell.label) == ("knot", "ASWD")}
+    assert {"reference": keys["ASWD"], "paper": keys["ASWD (paper)"], "algorithm1": keys["ASWD (algorithm1)"]} == ours
 
 
 def test_the_published_figure_is_read_as_the_facts_say():

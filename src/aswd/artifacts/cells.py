@@ -54,10 +54,11 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
     """
     scale = artifact.scale(scale_name)
     fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", *scale.overrides]
+    shown = scale.data or artifact.data
     found = []
     for series in artifact.series:
-        first = _spec(output_dir, [*fixed, f"data={artifact.data[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
-        for data in artifact.data:
+        first = _spec(output_dir, [*fixed, f"data={shown[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
+        for data in shown:
             # Data of one kind differ in their name only: to compose each again would take a tenth of a second.
             alike = data_settings(data) is type(first.data)
             own = [*fixed, f"data={data}", *_of_series(series, scale.num_projections), *(overrides or [])]

@@ -27,11 +27,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run: seeds, directions (where the distance has any number of them), and overrides."""
+    """How much is run: seeds, directions (where the distance has any number of them), overrides, and perhaps a part of the data only."""
 
     seeds: int
     num_projections: int
     overrides: tuple[str, ...] = ()
+    data: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Artifact:
     name: str
     about: str  # in one sentence
     title: str
-    number: str  # in the paper
+    number: str  # in the paper; "Study n" for what is ours
     draw: str  # the kind of picture
     task: str
     metric: str  # of the final values
@@ -101,13 +102,14 @@ def load(name: str) -> Artifact:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """What a file says, over what the one that it is ``like`` says."""
+    """What a file says, over what the one that it is ``like`` says; its scales one by one."""
     text = path.read_text()
     content = yaml.safe_load(text)
     like = content.pop("like", None)
     above = _content(path.with_name(f"{like}.yaml")) if like else {}
     about = text.splitlines()[0].removeprefix("#").strip()
-    return {**above, **content, "name": path.stem, "about": about}
+    scales = {**above.get("scales", {}), **content.get("scales", {})}
+    return {**above, **content, "scales": scales, "name": path.stem, "about": about}
 
 
 def _part(path: Path, kind: type, entry: dict[str, Any]) -> Any:

@@ -18,17 +18,18 @@ TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_rol
 
 def flow(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
     """Targets beside curves of log10 W2, two pairs of columns; mean over seeds and its 95 % band."""
-    rows = (len(artifact.data) + 1) // 2
+    shown = list(dict.fromkeys(cell.data for cell in found))
+    rows = (len(shown) + 1) // 2
     figure = Figure(figsize=(13, 3.1 * rows + 1.2), layout="constrained")
     grid = figure.subplots(rows, 4, squeeze=False, width_ratios=[1, 1.9, 1, 1.9])
     handles: dict[str, object] = {}
     for place in range(2 * rows):
         shape, axes = grid[place // 2, 2 * (place % 2)], grid[place // 2, 2 * (place % 2) + 1]
-        if place >= len(artifact.data):
+        if place >= len(shown):
             shape.set_axis_off()
             axes.set_axis_off()
             continue
-        data = artifact.data[place]
+        data = shown[place]
         own = [cell for cell in found if cell.data == data]
         _target(shape, own, TITLES.get(data, data.capitalize()))
         for number, cell in enumerate(own):

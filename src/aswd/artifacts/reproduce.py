@@ -54,7 +54,7 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
         "devices": sorted({result["device"] for result in done}),
         "revisions": sorted({str(result["revision"]) for result in done}),
         "versions": done[-1]["versions"],
-        "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == artifact.data[0]},
+        "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == found[0].data},
     }
     page = _Page(artifact, scale, reading, overrides, Path(output_dir))
     figure = drawing.KINDS[artifact.draw](artifact, found, page.heading)
