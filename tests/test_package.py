@@ -129,3 +129,47 @@ def test_bench_writes_its_table(tmp_path):
     assert "to plain" in done.stdout, done.stderr
     report = json.loads((tmp_path / "b" / "bench.json").read_text())
     assert {"ours", "plain", "pot"} <= report["cases"][0].keys()
+
+
+CPUINFO = "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nflags\t\t: fpu avx2 {flags}\n\nprocessor\t: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "flags", "chosen"),
+    [
+        ("AuthenticAMD", 25, "avx512f", True),
+        ("AuthenticAMD", 25, "", False),  # Zen 3
+        ("AuthenticAMD", 26, "avx512f", False),  # Zen 5
+        ("GenuineIntel", 6, "avx512f", False),
+    ],
+)
+def test_numpy_sorts_without_avx512_on_zen_4_only(tmp_path, vendor, family, flags, chosen):
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(vendor=vendor, family=family, flags=flags))
+    code = f"""
+        import os, pathlib
+        os.environ.pop("NPY_DISABLE_CPU_FEATURES", None)
+        import sys
+        sys.modules["numpy"] = None  # as if it were there, so that importing aswd changes nothing here
+        from aswd import _numpy
+        del sys.modules["numpy"]
+        _numpy.choose(pathlib.Path({str(tmp_path / "cpuinfo")!r}))
+        import warnings
+        warnings.simplefilter("error")  # numpy warns of features that it does not know
+        import numpy
+        print(os.environ.get("NPY_DISABLE_CPU_FEATURES") is not None)
+    """
+    assert python(code) == str(chosen)
+
+
+def test_the_users_word_on_numpy_and_a_numpy_that_is_there_are_left_alone():
+    code = """
+        import os
+        os.environ["NPY_DISABLE_CPU_FEATURES"] = ""
+        import aswd
+        assert os.environ.pop("NPY_DISABLE_CPU_FEATURES") == ""
+        import numpy
+        from aswd import _numpy
+        _numpy.choose()
+        print("NPY_DISABLE_CPU_FEATURES" in os.environ)
+    """
+    assert python(code) == "False"

@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
-from aswd import _torchvision
+from aswd import _numpy, _torchvision
 
+_numpy.choose()
 _torchvision.install()
 
 __version__ = version("aswd")

@@ -202,7 +202,7 @@ class Circular(Projection):
                 out += (x - r * theta).square_()
             return out.sqrt_().clone()
         r_theta = r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
-        torch.baddbmm(features.square().sum(-1)[:, None], directions, features.mT, alpha=-2 * r, out=out)
+        torch.baddbmm(torch.linalg.vecdot(features, features)[:, None], directions, features.mT, alpha=-2 * r, out=out)
         norms = (out + r_theta**2).clamp_min_(0).sqrt_()
         out /= norms + r_theta
         return norms
@@ -213,8 +213,8 @@ class Circular(Projection):
         r, norms = self.radius, residual
         pull = torch.where(norms == 0, 0, slope / norms)
         if features.shape[-1] > self._direct_up_to:
-            x_grad = pull.sum(1)[..., None] * features - r * weigh_rows(pull, directions) if need[0] else None
-            d_grad = r * (r * pull.sum(2)[..., None] * directions - weigh_columns(pull, features)) if need[1] else None
+            x_grad = weigh_rows(pull, directions).mul_(-r).addcmul_(features, pull.sum(1)[..., None]) if need[0] else None
+            d_grad = weigh_columns(pull, features).mul_(-r).addcmul_(directions, r * r * pull.sum(2)[..., None]) if need[1] else None
             return x_grad, d_grad
         x_parts, d_parts = [], []
         for x, theta in self._coordinates(features, directions):

@@ -21,6 +21,7 @@ from aswd.distances.sorting import BLOCK, even_share
 from aswd.distances.workers import worker_count
 
 _CHUNK_ELSEWHERE = 1 << 26
+ROOM = 8 * BLOCK  # values of a side that a thread keeps memory for
 
 
 def _chunk_size(device: torch.device) -> int:
@@ -167,7 +168,7 @@ class _Scratch(threading.local):
     """Room for the values of a chunk, kept by each thread: memory fresh from the system costs more than what is done in it."""
 
     def __init__(self) -> None:
-        self.sides: list[Tensor] = [torch.empty(8 * BLOCK) for _ in range(2)]
+        self.sides: list[Tensor] = [torch.empty(ROOM) for _ in range(2)]
 
 
 _scratch = _Scratch()
@@ -184,8 +185,10 @@ def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
 
 def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, list[slice]]]:
     """Slices of replicas, each with slices of directions, whose values fit the chunk."""
-    replicas, count = directions.shape[:2]
-    budget = max(64, _chunk_size(x.device) // max(x.shape[1], y.shape[1]))
+    replicas, count, dim = directions.shape
+    samples = max(x.shape[1], y.shape[1])
+    # Every chunk adds its part to a gradient as wide as the features: of wide ones there should be few, as far as there is room.
+    budget = max(64, _chunk_size(x.device) // samples, min(dim, ROOM // samples))
     row_step, col_step = even_share(replicas, budget // count), even_share(count, budget)
     columns = [slice(col, col + col_step) for col in range(0, count, col_step)]
     for row in range(0, replicas, row_step):
