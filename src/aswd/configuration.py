@@ -180,6 +180,7 @@ def resolve(config: DictConfig) -> RunSpec:
             raise UserError(f"{name} must be given a value")
     task = _section(config, "task", _named(config, "task", TASKS, task_settings))
     data = _section(config, "data", _named(config, "data", DATA, data_settings))
+    _check_kind(task, data)
     trainer, logger, paths = (
         _section(config, name, schema)
         for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
@@ -223,6 +224,14 @@ def _named(config: DictConfig, section: str, known: dict[str, Any], schema_of: A
     if name not in known:
         raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), known)}")
     return schema_of(name)
+
+
+def _check_kind(task: Any, data: Any) -> None:
+    """A flow has no use for photographs."""
+    wanted = task_class(task.name).data_kind
+    if data.kind != wanted:
+        fitting = [name for name in DATA if data_settings(name).kind == wanted]
+        raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
 
 
 def _section(config: DictConfig, section: str, schema: type) -> Any:

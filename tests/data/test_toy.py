@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from aswd.data import DATA, data_settings
+from aswd.data import data_settings
 from aswd.data.registry import data_module
 from aswd.data.toy import TARGETS, target
 
@@ -72,7 +72,7 @@ def test_more_dimensions_hold_the_target_in_a_plane():
 
 
 def test_data_module_draws_each_seed_alone():
-    for name in DATA:
+    for name in TARGETS:
         settings = data_settings(name)(name=name, num_samples=40)
         samples = data_module(name)(settings, [5, 2]).samples()
         assert samples.shape == (2, 40, 2)

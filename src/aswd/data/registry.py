@@ -9,7 +9,10 @@ from aswd.lookup import look_up
 # A name stands for "module:settings:data module"; nothing is imported before it is asked for.
 _TOY = "aswd.data.toy:ToySettings:ToyTargets"
 _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
-DATA: dict[str, str] = dict.fromkeys(_TOY_NAMES, _TOY)
+DATA: dict[str, str] = {
+    **dict.fromkeys(_TOY_NAMES, _TOY),
+    "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
+}
 
 
 def data_settings(name: str) -> type:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
+from aswd.data.endless import Endless
 from aswd.distances.checks import check_at_least
 
 _STREAM = 1  # of the random numbers of a seed, which source and directions share with the target
@@ -108,6 +109,7 @@ class ToySettings:
         dim: d >= 2; above two, the target lies in the plane of the first two coordinates.
     """
 
+    kind: ClassVar[str] = "points"
     name: str
     num_samples: int = 500
     dim: int = 2
@@ -130,11 +132,6 @@ class ToyTargets(LightningDataModule):
         s = self.settings
         return torch.stack([target(s.name, s.num_samples, seed, s.dim) for seed in self.seeds])
 
-    def train_dataloader(self) -> _Endless:
+    def train_dataloader(self) -> Endless:
         """The target stays with the task, on its device; a step is handed nothing but its turn."""
-        return _Endless()
-
-
-class _Endless:
-    def __iter__(self) -> Iterator[int]:
-        return itertools.count()
+        return Endless()

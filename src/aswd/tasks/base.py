@@ -31,7 +31,10 @@ class Task(LightningModule, ABC):
         seeds: one a replica.
     """
 
-    headline: ClassVar[str]  # the metric by which runs are compared; smaller is better
+    headline: str  # the metric by which runs are compared; smaller is better
+    logarithmic: ClassVar[bool] = True  # whether people look at the logarithm of that
+    data_kind: ClassVar[str]  # of data that the task is about
+    batches_seeds: ClassVar[bool] = False  # whether seeds run as one batch of replicas; else one after the other
     small_tensors: ClassVar[bool] = False  # too small for torch's own threads to pay on a CPU
 
     def __init__(self, distance: nn.Module, seeds: Sequence[int]) -> None:
@@ -58,7 +61,7 @@ class Task(LightningModule, ABC):
 
     @abstractmethod
     def evaluate(self) -> dict[str, Tensor]:
-        """The metrics, each ``[R]``."""
+        """The metrics, each ``[R]``, always the same ones; NaN for one that is not taken this time. At the last step none is left out."""
 
     @abstractmethod
     def samples(self, replica: int) -> dict[str, np.ndarray]:

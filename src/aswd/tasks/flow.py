@@ -83,6 +83,8 @@ class Flow(Task):
     """
 
     headline = "w2"
+    data_kind = "points"
+    batches_seeds = True
     small_tensors = True
 
     def __init__(self, settings: FlowSettings, data: ToyTargets, distance: nn.Module, seeds: Sequence[int]) -> None:

@@ -86,8 +86,7 @@ class Recorder(Callback):
         for logger in trainer.loggers:
             logger.log_metrics(_for_loggers(values), step)
         if self._bar is not None:
-            mean = np.log10(np.maximum(values[task.headline], np.finfo(float).tiny)).mean()
-            self._bar.set_postfix_str(f"log10 {task.headline} = {mean:.2f}", refresh=False)
+            self._bar.set_postfix_str(_shown(task, values[task.headline]), refresh=False)
         self._since, self._since_step = time.perf_counter(), step  # the evaluation is not part of the pace
 
     def state_dict(self) -> dict[str, Any]:
@@ -98,6 +97,13 @@ class Recorder(Callback):
         self.metrics.steps = list(state["steps"])
         self.metrics.values = {name: rows.tolist() for name, rows in state["values"].items()}
         self._before = state["elapsed"]
+
+
+def _shown(task: Task, values: list[float]) -> str:
+    """The headline, for the eye."""
+    if task.logarithmic:
+        return f"log10 {task.headline} = {np.log10(np.maximum(values, np.finfo(float).tiny)).mean():.2f}"
+    return f"{task.headline} = {np.mean(values):.4g}"
 
 
 def _for_loggers(values: dict[str, list[float]]) -> dict[str, float]:

@@ -66,7 +66,8 @@ def carry_out(spec: RunSpec, request: StopRequest | None = None) -> list[Outcome
                 else:
                     outcomes.append(Outcome(word, run))
             while pending:
-                ended = _attempt(spec, pending, locks, request)
+                together = pending if task_class(spec.task.name).batches_seeds else pending[:1]
+                ended = _attempt(spec, together, locks, request)
                 outcomes += ended
                 pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
     finally:
@@ -186,7 +187,8 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
         for seed in wanted:
             run, final = spec.run(seed), _final(task, metrics, seed)
             run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
-            done.append(Outcome("done", run, ", ".join(f"{name} {value:.4g}" for name, value in final.items() if name.startswith("log10"))))
+            shown = list(final)[-1]  # the headline, or its logarithm
+            done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
         failed = False
         _tolerating("the mirror", lambda: loggers.mirror_outcome(mirrors, metrics, pictures, result))
     finally:
@@ -203,9 +205,11 @@ def _tolerating(what: str, action: Callable[[], None]) -> None:
 
 
 def _final(task: Task, metrics: Metrics, seed: int) -> dict[str, float]:
+    """The last metrics of a seed, and last of them the one that people look at."""
     final = metrics.last(seed)
-    headline = final[task.headline]
-    return {**final, f"log10_{task.headline}": math.log10(headline) if headline > 0 else -math.inf}
+    headline = final.pop(task.headline)
+    final[task.headline] = headline
+    return {**final, f"log10_{task.headline}": math.log10(headline) if headline > 0 else -math.inf} if task.logarithmic else final
 
 
 def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
