@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, judge, p1
+from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, judge
 
 
 def cell(data, label, values, curve=None, norms=(), failed=0):
@@ -92,7 +92,9 @@ def test_f2_compares_iterations_to_the_level_of_swd():
     ],
 )
 def test_p1(swd, aswd, expected):
-    assert p1({"SWD": dict(enumerate(swd)), "ASWD": dict(enumerate(aswd))}).verdict == expected
+    from aswd.artifacts.kinds.projections import _p1
+
+    assert _p1({"SWD": dict(enumerate(swd)), "ASWD": dict(enumerate(aswd))}).verdict == expected
 
 
 def test_ablations():
@@ -112,7 +114,7 @@ def test_ablations():
     assert verdict("A5", flows(knot=large)) == HOLDS
     assert verdict("A5", flows(knot={**large, "ASWD lambda=10": [-6.0] * 4})) == FAILS
     assert verdict("A6", flows(knot={"MAX-GSW-NN 1": HIGH, "MAX-GSW-NN 1 with penalty": HIGH})) == HOLDS
-    maps = {"ASWD-planar": LOW, "ASWD-radial": LOW, **gswd}
+    maps = {"ASWD": LOW, "ASWD-planar": LOW, "ASWD-radial": LOW, **gswd}
     assert verdict("A7", flows(knot=maps, heart=maps, circle={**maps, "ASWD-planar": [0.0] * 4})) == HOLDS
     assert verdict("A8", flows(knot={f"ASWD d_theta={k}d": LOW for k in (2, 3, 4)})) == HOLDS
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from aswd.artifacts import declaration, drawing
+from aswd.artifacts import declaration
 from aswd.artifacts.cells import cells
 from aswd.artifacts.claims import CLAIMS
 from aswd.artifacts.declaration import SCALES, artifact_names, artifacts, load
+from aswd.artifacts.kinds import kind_names
 from aswd.distances import READINGS
 from aswd.errors import UserError
 
@@ -18,7 +19,7 @@ def test_every_artifact_is_complete():
             assert artifact.claims == ("P1",)
             continue
         assert set(artifact.claims) <= set(CLAIMS)
-        assert artifact.draw in drawing.KINDS
+        assert artifact.draw in kind_names()
         labels = [series.label for series in artifact.series]
         assert len(set(labels)) == len(labels)
         for scale in SCALES:
@@ -45,11 +46,11 @@ def test_a_scale_may_show_a_part_of_the_data_and_a_series_may_have_a_reading_of_
 
 def test_the_published_figure_is_read_as_the_facts_say():
     full = load("flow_full")
-    assert full.published_value("swiss_roll", "ASWD") == -4.75
-    assert full.published_value("gaussians_25", "GSW-NN 1") == -3.8
-    assert full.published_value("circle", "MAX-GSW-NN 1") == -2.65
-    assert load("ablation_lambda").published_value("knot", "Linear") == -3.95
-    assert load("ablation_lambda").published_value("knot", "ASWD lambda=0.5") is None
+    assert full.published_value("swiss_roll", "ASWD", "log10_w2") == -4.75
+    assert full.published_value("gaussians_25", "GSW-NN 1", "log10_w2") == -3.8
+    assert full.published_value("circle", "MAX-GSW-NN 1", "log10_w2") == -2.65
+    assert load("ablation_lambda").published_value("knot", "Linear", "log10_w2") == -3.95
+    assert load("ablation_lambda").published_value("knot", "ASWD lambda=0.5", "log10_w2") is None
     assert len(full.data) * len(full.series) == sum(len(row) for row in full.published.values()) == 96
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from aswd.artifacts.declaration import artifact_names, load
 from aswd.cli import main
+from aswd.results.files import write_json
+from aswd.results.lock import Locks
 from aswd.tasks.flow import Flow
 
 TINY = ["task.iterations=4", "data.num_samples=25", "trainer.progress=false"]
@@ -40,7 +42,7 @@ def test_every_artifact_runs_at_smoke_scale(name, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_first_figure_is_measured_on_the_distances(tmp_path, monkeypatch, capsys):
-    from aswd.artifacts import projections
+    from aswd.artifacts.kinds import projections
 
     monkeypatch.setattr(projections, "CALLS", 10)
     assert main(["reproduce", "projections", "--scale", "smoke", "--output-dir", str(tmp_path)]) == 0
@@ -74,6 +76,27 @@ def test_failures_are_passed_over_and_shown_and_the_next_start_completes(tmp_pat
     assert "failed" in (folder / "table.md").read_text()
     assert reproduce(tmp_path, "flow_main") == 0
     assert "20 of 24 cells are done; 4 to run" in capsys.readouterr().out
+
+
+def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept(tmp_path, capsys):
+    assert reproduce(tmp_path, "ablation_max_gswnn_penalty") == 0
+    (old,) = (tmp_path / "runs/flow/knot/aswd").glob("*/seed=0/result.json")
+    content = json.loads(old.read_text())
+    del content["final"]["log10_w2"]
+    write_json(old, content)
+    (elsewhere,) = (tmp_path / "runs/flow/heart/aswd").glob("*/seed=1")
+    (elsewhere / "status.json").unlink()
+    capsys.readouterr()
+    locks = Locks()
+    assert locks.acquire(elsewhere / "lock")  # another process is at it
+    try:
+        assert reproduce(tmp_path, "ablation_max_gswnn_penalty") == 0
+    finally:
+        locks.release()
+    err = capsys.readouterr().err
+    assert "1 runs are of another version, without log10_w2, and left out" in err
+    assert "drawn with 47 of 48 runs" in err
+    assert json.loads(old.read_text()) == content
 
 
 def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):

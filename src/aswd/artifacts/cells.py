@@ -26,14 +26,26 @@ class Cell:
     def finals(self, metric: str) -> dict[int, float]:
         """The final value of every seed that is done."""
         results = {seed: self.spec.run(seed).result for seed in self.spec.seeds}
-        return {seed: result["final"][metric] for seed, result in results.items() if result}
+        return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Steps, and the metric at them as ``[steps, seeds]``, of the seeds that are done; ``None`` before any is."""
+        """Steps, and the metric at them as ``[steps, seeds]``, of the seeds that are done; ``None`` before any is.
+
+        ``log10_w2`` is the logarithm of ``w2``. Steps at which the metric was not taken are left out.
+        """
+        column = metric.removeprefix("log10_")
         frames = [pandas.read_csv(self.spec.run(seed).folder / "metrics.csv") for seed in self.done]
+        frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
         if not frames:
             return None
-        return frames[0]["step"].to_numpy(), np.stack([frame[metric].to_numpy() for frame in frames], 1)
+        values = np.stack([frame[column].to_numpy() for frame in frames], 1)
+        values = np.log10(np.maximum(values, np.finfo(float).tiny)) if column != metric else values
+        return frames[0]["step"].to_numpy(), values
+
+    def samples(self, seed: int) -> dict[str, np.ndarray]:
+        """What a seed that is done ended with."""
+        with np.load(self.spec.run(seed).folder / "samples.npz") as content:
+            return dict(content)
 
     @property
     def done(self) -> list[int]:

@@ -43,14 +43,15 @@ class Artifact:
     about: str  # in one sentence
     title: str
     number: str  # in the paper; "Study n" for what is ours
-    draw: str  # the kind of picture
+    draw: str  # the kind: see aswd.artifacts.kinds
     task: str
     metric: str  # of the final values
     data: tuple[str, ...]
     series: tuple[Series, ...]
     scales: dict[str, Scale]
     claims: tuple[str, ...]
-    published: dict[str, dict[str, float]] = field(default_factory=dict)  # data -> label -> value
+    also: tuple[str, ...] = ()  # further metrics for the table
+    published: dict[str, dict[str, Any]] = field(default_factory=dict)  # data -> label -> value, or metric -> value
 
     def scale(self, name: str) -> Scale:
         """One of its scales.
@@ -62,9 +63,10 @@ class Artifact:
             raise UserError(f"--scale must be one of {', '.join(self.scales)} for {self.name}; got {name!r}")
         return self.scales[name]
 
-    def published_value(self, data: str, label: str) -> float | None:
+    def published_value(self, data: str, label: str, metric: str) -> float | None:
         """What the paper has in this place, if it can be read off it."""
-        return self.published.get(data, {}).get(label)
+        value = self.published.get(data, {}).get(label)
+        return value.get(metric) if isinstance(value, dict) else value if metric == self.metric else None
 
 
 def artifact_names() -> list[str]:
@@ -94,7 +96,7 @@ def load(name: str) -> Artifact:
             raise UserError(f"{path.name}: {key} is not part of an artifact: {nearest(key, known)}")
     content["series"] = tuple(_part(path, Series, entry) for entry in content["series"])
     content["scales"] = {scale: _part(path, Scale, entry) for scale, entry in content["scales"].items()}
-    content |= {key: tuple(content[key]) for key in ("data", "claims")}
+    content |= {key: tuple(content[key]) for key in ("data", "claims", "also") if key in content}
     try:
         return Artifact(**content)
     except TypeError as error:

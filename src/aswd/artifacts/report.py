@@ -132,13 +132,13 @@ def _section(place: Path, outcome: dict) -> str:
 
 
 def _numbers(frame: pandas.DataFrame) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("data", "series", "n", "ours", "standard error", "published", "difference"))
+    head = "".join(f"<th>{name}</th>" for name in ("data", "series", "metric", "n", "ours", "standard error", "published", "difference"))
     rows = []
     for row in frame.itertuples():
         seeds = f"{row.n} of {row.of}" + (f", {row.failed} failed" if row.failed else "")
         cells = [seeds, *(_shown(value) for value in (row.mean, row.standard_error, row.published, row.difference))]
         numbers = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        rows.append(f"<tr><td>{escape(row.data)}</td><td>{escape(row.label)}</td>{numbers}</tr>")
+        rows.append(f"<tr><td>{escape(row.data)}</td><td>{escape(row.label)}</td><td>{escape(row.metric)}</td>{numbers}</tr>")
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 

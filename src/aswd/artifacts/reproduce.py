@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import shlex
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas
-from matplotlib.figure import Figure
 
-from aswd.artifacts import drawing, outcome, projections
+from aswd.artifacts import outcome
 from aswd.artifacts.cells import Cell, cells
-from aswd.artifacts.claims import Verdict, judge, p1
-from aswd.artifacts.declaration import Artifact, load
+from aswd.artifacts.claims import judge
+from aswd.artifacts.declaration import load
+from aswd.artifacts.forecast import forecast
+from aswd.artifacts.kinds import kind
+from aswd.artifacts.page import Page
 from aswd.distances import READINGS
 from aswd.errors import UserError
 from aswd.paths import check_writable
-from aswd.results import records
-from aswd.results.files import write_json, write_text
 from aswd.results.statistics import mean_and_band
-from aswd.tables import table
 from aswd.training.circumstances import circumstances
 from aswd.training.run import carry_out
 from aswd.training.signals import StopRequest
@@ -35,59 +32,41 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
     Raises:
         UserError: no such artifact, scale or option.
     """
-    artifact = load(name)
-    if artifact.draw == "projections":
-        return _reproduce_projections(artifact, scale, reading, output_dir, overrides, dry_run)
-    found = cells(artifact, scale, reading, str(output_dir), overrides)
+    page = Page(load(name), scale, reading, overrides, Path(output_dir))
+    if hasattr(kind(page.artifact.draw), "measure"):
+        return _measure(page, dry_run)
+    found = cells(page.artifact, scale, reading, str(output_dir), overrides)
     if dry_run:
-        print(_forecast(found, output_dir))
+        print(forecast(found, output_dir))
         return 0
     check_writable(output_dir)
     code = _run(found)
-    frame = outcome.table(artifact, found)
+    frame = outcome.table(page.artifact, found)
     if not frame["n"].any():
         print(f"aswd reproduce: nothing of {name} is done yet, so there is nothing to draw", file=sys.stderr)
         return code or 1
-    done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
-    facts = {
-        "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
-        "devices": sorted({result["device"] for result in done}),
-        "revisions": sorted({str(result["revision"]) for result in done}),
-        "versions": done[-1]["versions"],
-        "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == found[0].data},
-    }
-    page = _Page(artifact, scale, reading, overrides, Path(output_dir))
-    figure = drawing.KINDS[artifact.draw](artifact, found, page.heading)
-    page.write(figure, frame, _curves(found), judge(artifact.claims, found, artifact.metric), facts)
+    _say_what_is_missing(found, page.artifact.metric)
+    figure = kind(page.artifact.draw).draw(page.artifact, found, page.heading)
+    page.write(figure, frame, _curves(found, page.artifact.metric), judge(page.artifact.claims, found, page.artifact.metric), _facts(found))
     return code
 
 
-def _reproduce_projections(artifact: Artifact, scale: str, reading: str, output_dir: Path, overrides: list[str], dry_run: bool) -> int:
-    """The first figure, which is measured on the distances themselves."""
-    if reading not in READINGS:
-        raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {reading!r}")
-    size = artifact.scale(scale)
-    if overrides:
-        raise UserError(f"{overrides[0]} must be left out: {artifact.name} has no runs that it could change")
+def _measure(page: Page, dry_run: bool) -> int:
+    """An artifact that is measured on the distances themselves."""
+    if page.reading not in READINGS:
+        raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {page.reading!r}")
+    scale = page.artifact.scale(page.scale)
+    if page.overrides:
+        raise UserError(f"{page.overrides[0]} must be left out: {page.artifact.name} has no runs that it could change")
     if dry_run:
-        print(f"{size.seeds} seeds of {', '.join(projections.LABELS)}, measured without runs in the store")
+        labels = ", ".join(series.label for series in page.artifact.series)
+        print(f"{scale.seeds} seeds of {labels}, measured without runs in the store")
         return 0
-    check_writable(output_dir)
+    check_writable(page.output_dir)
     start = time.perf_counter()
-    views = projections.measure(size, reading)
-    shares = {label: projections.overlapping(found) for label, found in views.items()}
-    page = _Page(artifact, scale, reading, overrides, Path(output_dir))
-    figure = projections.draw(artifact, size, reading, views, page.heading)
-    curves = pandas.DataFrame(
-        [
-            {"label": label, "seed": seed, "direction": place, "distance": distance, "separation": separation}
-            for label, found in views.items()
-            for seed, view in enumerate(found)
-            for place, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
-        ]
-    )
-    facts = {"wall_time": time.perf_counter() - start, **circumstances(), "settings": asdict(size)}
-    page.write(figure, outcome.rows("gaussians_100d", shares, size.seeds), curves, [p1(shares)], facts)
+    found = kind(page.artifact.draw).measure(page.artifact, scale, page.reading, page.heading)
+    facts = {"wall_time": time.perf_counter() - start, **circumstances(), "settings": asdict(scale)}
+    page.write(found.figure, found.table, found.curves, found.verdicts, facts)
     return 0
 
 
@@ -112,89 +91,36 @@ def _run(found: list[Cell]) -> int:
     return code
 
 
-@dataclass(frozen=True)
-class _Page:
-    """The folder of an artifact at one reading and scale, and what is written there."""
-
-    artifact: Artifact
-    scale: str
-    reading: str
-    overrides: list[str]
-    output_dir: Path
-
-    @property
-    def heading(self) -> str:
-        """Above the figure: a picture says what it is of."""
-        changed = f", {' '.join(self.changes)}" if self.changes else ""
-        return f"{self.artifact.number}: {self.artifact.title} (reading {self.reading}, scale {self.scale}{changed})"
-
-    @property
-    def changes(self) -> list[str]:
-        """The overrides that change the numbers, and so make another artifact of it."""
-        neutral = ("trainer=", "trainer.", "logger", "launcher", "paths")
-        return [one for one in self.overrides if one.startswith("trainer.max_steps") or not one.startswith(neutral)]
-
-    @property
-    def folder(self) -> Path:
-        """One for every reading, scale and set of changes: they are never mixed."""
-        mark = "-" + hashlib.sha256(" ".join(sorted(self.changes)).encode()).hexdigest()[:6] if self.changes else ""
-        return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
-
-    def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
-        """Figure, data and verdicts."""
-        folder = self.folder
-        drawing.save(figure, folder)
-        write_text(folder / "table.csv", frame.to_csv(index=False))
-        write_text(folder / "curves.csv", curves.to_csv(index=False))
-        write_text(folder / "table.md", outcome.markdown(frame))
-        write_text(folder / "table.tex", outcome.latex(frame, self.heading))
-        own = {name: getattr(self.artifact, name) for name in ("title", "number", "about", "metric")}
-        arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *self.overrides]
-        content = {"artifact": self.artifact.name, **own, "reading": self.reading, "scale": self.scale, "changes": self.changes}
-        content |= {"command": shlex.join(["aswd", "reproduce", *arguments]), "verdicts": [asdict(verdict) for verdict in verdicts]}
-        content |= {"runs": int(frame["n"].sum()), "of": int(frame["of"].sum()), **facts}
-        write_json(folder / "outcome.json", content)
-        print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
-        print(f"Figure, tables and verdicts: {folder}")
+def _say_what_is_missing(found: list[Cell], metric: str) -> None:
+    """A picture of a part says that it is one."""
+    wanted, done = sum(len(cell.spec.seeds) for cell in found), sum(len(cell.done) for cell in found)
+    strange = done - sum(len(cell.finals(metric)) for cell in found)
+    if strange:
+        print(f"aswd: {strange} runs are of another version, without {metric}, and left out: force=true runs them again", file=sys.stderr)
+    if done < wanted:
+        print(f"aswd: drawn with {done} of {wanted} runs; the same command runs the rest that no other process is at", file=sys.stderr)
 
 
-def _curves(found: list[Cell]) -> pandas.DataFrame:
-    """Mean and band of log10 W2 at every step of every cell that is there."""
+def _facts(found: list[Cell]) -> dict[str, Any]:
+    """Under what circumstances the runs were made."""
+    done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
+    return {
+        "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
+        "devices": sorted({result["device"] for result in done}),
+        "revisions": sorted({str(result["revision"]) for result in done}),
+        "versions": done[-1]["versions"],
+        "settings": {cell.label: cell.spec.plain() for cell in found if cell.data == found[0].data},
+    }
+
+
+def _curves(found: list[Cell], metric: str) -> pandas.DataFrame:
+    """Mean and band of the metric at every step of every cell that is there."""
     parts = []
     for cell in found:
-        curves = cell.curves("w2")
+        curves = cell.curves(metric)
         if curves is not None:
             steps, values = curves
-            mean, low, high = mean_and_band(np.log10(np.maximum(values, np.finfo(float).tiny)), axis=1)
+            mean, low, high = mean_and_band(values, axis=1)
             columns = {"step": steps, "mean": mean, "low": low, "high": high, "n": values.shape[1]}
             parts.append(pandas.DataFrame({"data": cell.data, "label": cell.label, **columns}))
-    return pandas.concat(parts, ignore_index=True)
-
-
-def _forecast(found: list[Cell], output_dir: Path) -> str:
-    """The cells with what is missing, and the time that it takes by what similar runs in the store took."""
-    known = records(output_dir)
-    rows, total, unknown = [], 0.0, 0
-    for cell in found:
-        missing = len(cell.spec.seeds) - len(cell.done)
-        seconds = _seconds_per_seed(cell, known) if missing else 0.0
-        unknown += seconds is None
-        total += missing * (seconds or 0.0)
-        time = "?" if seconds is None else f"{missing * seconds:.0f} s"
-        rows.append((cell.data, cell.label, f"{len(cell.done)}/{len(cell.spec.seeds)}", time))
-    rest = f", and {unknown} cells of which the store knows nothing like" if unknown else ""
-    return table(("data", "series", "done", "time"), rows) + f"\nabout {total / 60:.0f} minutes{rest}"
-
-
-def _seconds_per_seed(cell: Cell, known: pandas.DataFrame) -> float | None:
-    """By runs of the same distance with as many directions and samples, whatever their data."""
-    spec = cell.spec
-    alike = {"state": "done", "distance": spec.distance_name, "data.num_samples": spec.data.num_samples}
-    if "num_projections" in spec.distance:
-        alike["distance.num_projections"] = spec.distance["num_projections"]
-    for column, value in alike.items():
-        known = known[known[column] == value] if column in known else known[:0]
-    if known.empty:
-        return None
-    pace = known["wall_time"] / known["replicas"] / known["steps"]
-    return float(pace.mean()) * min(spec.task.iterations, spec.trainer.max_steps or spec.task.iterations)
+    return pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame()

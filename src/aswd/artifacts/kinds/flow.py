@@ -1,22 +1,17 @@
-"""Pictures of artifacts, in the paper's layout."""
+"""The flow: targets beside curves, as the paper lays them out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
-from aswd.results.files import write_atomically
 from aswd.results.statistics import mean_and_band
 
 TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_roll": "Swiss Roll"}
 
 
-def flow(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
+def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
     """Targets beside curves of log10 W2, two pairs of columns; mean over seeds and its 95 % band."""
     shown = list(dict.fromkeys(cell.data for cell in found))
     rows = (len(shown) + 1) // 2
@@ -45,7 +40,7 @@ def _target(axes: object, own: list[Cell], title: str) -> None:
     done = [(cell, cell.done) for cell in own]
     for cell, seeds in done:
         if seeds:
-            points = np.load(cell.spec.run(seeds[0]).folder / "samples.npz")["target"]
+            points = cell.samples(seeds[0])["target"]
             axes.scatter(*points[:, :2].T, s=2, color="black", linewidths=0)
             break
     counts = sorted({len(seeds) for _, seeds in done})
@@ -54,23 +49,12 @@ def _target(axes: object, own: list[Cell], title: str) -> None:
 
 
 def _curve(axes: object, cell: Cell, number: int) -> dict[str, object]:
-    curves = cell.curves("w2")
+    curves = cell.curves("log10_w2")
     if curves is None:
         return {}
     steps, values = curves
-    mean, low, high = mean_and_band(np.log10(np.maximum(values, np.finfo(float).tiny)), axis=1)
+    mean, low, high = mean_and_band(values, axis=1)
     colour = f"C{number % 10}"
     (line,) = axes.plot(steps, mean, color=colour, linestyle="-" if number < 10 else "--", linewidth=1.2)
     axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
     return {cell.label: line}
-
-
-def save(figure: Figure, folder: Path) -> list[Path]:
-    """The figure as PNG and PDF."""
-    paths = [folder / "figure.png", folder / "figure.pdf"]
-    for path in paths:
-        write_atomically(path, lambda partial: figure.savefig(partial, dpi=110))
-    return paths
-
-
-KINDS: dict[str, Callable[[Artifact, list[Cell], str], Figure]] = {"flow": flow}

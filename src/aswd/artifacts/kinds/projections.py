@@ -9,14 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 from tqdm import tqdm
 
+from aswd.artifacts import outcome
+from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
+from aswd.artifacts.kinds import Measured
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
+from aswd.results.statistics import mean_and_band
 
 SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is looked at
 LABELS = ("ASWD", "SWD")
@@ -59,7 +64,7 @@ def look(label: str, dim: int, num_projections: int, seed: int, reading: str) ->
     return View(x, y, u, v)
 
 
-def measure(scale: Scale, reading: str) -> dict[str, list[View]]:
+def _views(scale: Scale, reading: str) -> dict[str, list[View]]:
     """The views in 100 dimensions, one a seed."""
     jobs = [(label, seed) for label in LABELS for seed in range(scale.seeds)]
     found: dict[str, list[View]] = {label: [] for label in LABELS}
@@ -73,7 +78,19 @@ def overlapping(views: list[View]) -> dict[int, float]:
     return {seed: float((view.separation < 1).mean()) for seed, view in enumerate(views)}
 
 
-def draw(artifact: Artifact, scale: Scale, reading: str, found: dict[str, list[View]], heading: str) -> Figure:
+def _p1(shares: dict[str, dict[int, float]]) -> Verdict:
+    """Along most directions the clouds overlap for SWD, and for ASWD they do not: the claim P1."""
+    text = "In 100 dimensions most random directions give SWD trivially small 1-D distances, and ASWD significant ones."
+    bands = {label: mean_and_band(np.array(list(values.values()))) for label, values in shares.items()}
+    numbers = ", ".join(f"{label} {mean:.0%} of directions ({low:.0%} to {high:.0%})" for label, (mean, low, high) in bands.items())
+    if min(map(len, shares.values())) < 2:
+        return Verdict("P1", text, OPEN, numbers)
+    (_, swd_low, swd_high), (_, aswd_low, aswd_high) = bands["SWD"], bands["ASWD"]
+    verdict = HOLDS if swd_low > 0.5 and aswd_high < 0.5 else FAILS if swd_high < 0.5 or aswd_low > 0.5 else OPEN
+    return Verdict("P1", text, verdict, numbers)
+
+
+def _draw(scale: Scale, reading: str, found: dict[str, list[View]], heading: str) -> Figure:
     """Above: the clouds in the plane, lifted by their projections on one direction. Below: histograms over directions."""
     figure = Figure(figsize=(11, 8.5), layout="constrained")
     for column, label in enumerate(LABELS):
@@ -92,3 +109,19 @@ def draw(artifact: Artifact, scale: Scale, reading: str, found: dict[str, list[V
         histogram.set(xlabel="1-D distance in units of the spread", ylabel="directions")
     figure.suptitle(heading)
     return figure
+
+
+def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measured:
+    """The first figure: distances of the projections of two clouds, for every seed, direction and label."""
+    views = _views(scale, reading)
+    shares = {label: overlapping(found) for label, found in views.items()}
+    curves = pandas.DataFrame(
+        [
+            {"label": label, "seed": seed, "direction": place, "distance": distance, "separation": separation}
+            for label, found in views.items()
+            for seed, view in enumerate(found)
+            for place, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
+        ]
+    )
+    table = outcome.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
+    return Measured(_draw(scale, reading, views, heading), table, curves, [_p1(shares)])
