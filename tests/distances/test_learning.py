@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from aswd.distances import READINGS, build, options, wasserstein_1d
-from aswd.distances.augmented import Augmented
+from aswd.distances import READINGS, build, options, sliced, wasserstein_1d
 from aswd.distances.maximiser import Maximiser, Moments, by_autograd
 from tests.distances.small import LEARNING, NAMES, clouds, small
 from tests.distances.test_values import learned, sphere
@@ -59,16 +58,44 @@ def test_steps_are_adam_s():
         torch.testing.assert_close(ours["w"], theirs.detach(), rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("name", ["aswd", "aswd_non_injective"])
+NORM_PENALTY = [
+    {},
+    {"penalty_relative": True},
+    {"objective": "mean", "activation": "relu"},
+    {"order": 3.0, "objective": "sum", "activation": "tanh"},
+    {"penalty_form": "moment", "activation": "leaky_relu"},
+    {"penalty_form": "moment", "order": 1.5},
+    {"reading": "paper"},
+    {"reading": "algorithm1"},
+    {"penalty": 1e-3},  # without any, the bias has no gradient but rounding
+]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("options", [{}, {"penalty_relative": True}, {"objective": "mean"}, {"order": 3.0, "objective": "sum"}])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, options) for name in ("aswd", "aswd_non_injective") for options in NORM_PENALTY),
+        *((name, {"order": order}) for name in ("max_swd", "max_gswd_poly3", "max_gswd_circular") for order in (2.0, 3.0)),
+        *(
+            (name, options)
+            for name in ("dswd", "dgswd_circular")
+            for options in ({}, {"penalty": 0.0}, {"objective": "mean", "order": 1.5})
+        ),
+    ],
+)
 def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, options, monkeypatch):
-    x, y = clouds(20, 14, 3, lead=(2,))
-    weights = (torch.rand(2, 20, dtype=torch.float64), torch.rand(2, 14, dtype=torch.float64)) if weighted else (None, None)
+    if weighted and options.get("reading") == "algorithm1":
+        options = {**options, "reduction": "mean"}  # a sum takes no weights
+    x, y = clouds(20, 20 if options.get("reading") == "algorithm1" else 14, 3, lead=(2,))
+    weights = tuple(torch.rand(side.shape[:2], dtype=torch.float64) for side in (x, y)) if weighted else (None, None)
+    few = {} if name.startswith("max_") else {"num_projections": 12}
+    assert sliced.knows_its_gradients(build(name, **few, **options))
     found = []
     for closed in (True, False):
-        monkeypatch.setattr(Augmented, "closed_form", closed)
-        distance = build(name, num_projections=12, steps=3, seed=0, **options)
+        if not closed:
+            monkeypatch.setattr(sliced, "knows_its_gradients", lambda distance: False)
+        distance = build(name, **few, steps=3, seed=0, **options)
         found.append((distance(x, y, *weights), learned(distance)))
     torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
 

@@ -25,6 +25,12 @@ ACTIVATIONS = {
     "leaky_relu": functional.leaky_relu,
     "tanh": torch.tanh,
 }
+# Their derivatives, as functions of what comes out.
+_SLOPES = {
+    "relu": lambda phi: phi > 0,
+    "leaky_relu": lambda phi: torch.where(phi > 0, 1.0, 0.01),
+    "tanh": lambda phi: 1 - phi.square(),
+}
 
 
 class AugmentedProjection(Linear):
@@ -61,11 +67,14 @@ class Augmented(AugmentedProjection):
     @property
     def closed_form(self) -> bool:
         """Whether :meth:`parameter_gradients` knows the gradients, which saves autograd in every inner step; a subclass may be anything."""
-        return type(self) in (Augmented, NonInjective) and self.activation == "none"
+        return type(self) in (Augmented, NonInjective)
 
-    def parameter_gradients(self, x: Tensor, features_grad: Tensor) -> dict[str, Tensor]:
-        """Gradients of phi's parameters from those of the features of ``x``, for an affine phi."""
-        phi_grad = features_grad[..., x.shape[-1] :] if self.injective else features_grad
+    def parameter_gradients(self, x: Tensor, features: Tensor, features_grad: Tensor) -> dict[str, Tensor]:
+        """Gradients of phi's parameters from those of the features of ``x``."""
+        first = x.shape[-1] if self.injective else 0
+        phi_grad = features_grad[..., first:]
+        if self.activation != "none":
+            phi_grad = phi_grad * _SLOPES[self.activation](features[..., first:])
         return {"phi_weight": phi_grad.mT @ x, "phi_bias": phi_grad.sum(1)}
 
 

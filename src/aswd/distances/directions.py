@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -31,6 +32,10 @@ class Directions:
 
     def constrain(self, parameters: dict[str, Tensor]) -> None:
         """Bring parameters back to where they belong, in place, after a step."""
+
+    def parameter_gradients(self, base: Tensor | None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
+        """Gradients of the parameters from those of the directions; where ``closed_form`` says that they are known."""
+        return {}
 
 
 @dataclass
@@ -62,6 +67,17 @@ class PushForward(Uniform):
     def theta(self, base: Tensor, parameters: Parameters) -> Tensor:
         return functional.normalize(apply_layer(base, parameters, "f_"), dim=-1)
 
+    @property
+    def closed_form(self) -> bool:
+        """A subclass may be anything."""
+        return type(self) is PushForward
+
+    def parameter_gradients(self, base: Tensor, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
+        """Through theta = f / norm(f), of which the derivative is (I - theta theta^T) / norm(f), and the layer."""
+        norms = torch.linalg.vector_norm(apply_layer(base, parameters, "f_"), dim=-1, keepdim=True).clamp_min_(1e-12)
+        f_grad = (theta_grad - theta * torch.linalg.vecdot(theta, theta_grad)[..., None]).div_(norms)
+        return {"f_weight": f_grad.mT @ base, "f_bias": f_grad.sum(1)}
+
 
 @dataclass
 class Single(Directions):
@@ -74,6 +90,14 @@ class Single(Directions):
 
     def theta(self, base: None, parameters: Parameters) -> Tensor:
         return parameters["theta"]
+
+    @property
+    def closed_form(self) -> bool:
+        """A subclass may be anything."""
+        return type(self) is Single
+
+    def parameter_gradients(self, base: None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
+        return {"theta": theta_grad}
 
     def constrain(self, parameters: dict[str, Tensor]) -> None:
         functional.normalize(parameters["theta"], dim=-1, out=parameters["theta"])

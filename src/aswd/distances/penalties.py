@@ -80,15 +80,15 @@ class NormPenalty(Penalty):
 
     @property
     def closed_form(self) -> bool:
-        """Whether :meth:`feature_gradients` knows the gradients; a subclass may be anything."""
-        return type(self) is NormPenalty and self.penalty_form == "mean_norm"
+        """Whether :meth:`gradients` knows them; a subclass may be anything."""
+        return type(self) is NormPenalty
 
-    def feature_gradients(self, s: Slices) -> tuple[Tensor, Tensor]:
+    def gradients(self, s: Slices) -> tuple[Tensor, Tensor, None]:
         """Gradients with respect to the features of x and of y, where those are what the projection puts out."""
         strength = self._strength(s)
-        strength = strength[:, None] if self.penalty_relative else strength
+        strength = strength[:, None, None] if self.penalty_relative else strength
         sides = (s.x_features, s.x_weights), (s.y_features, s.y_weights)
-        return tuple(_mean_norm_gradient(features, weights, strength) for features, weights in sides)
+        return *(self._feature_gradient(*side, s.order).mul_(strength) for side in sides), None
 
     def _strength(self, s: Slices) -> Tensor | float:
         """lambda, of every replica where it depends on y."""
@@ -105,12 +105,18 @@ class NormPenalty(Penalty):
         power = share * norms.pow(s.order)
         return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
 
-
-def _mean_norm_gradient(features: Tensor, weights: Tensor | None, strength: Tensor | float) -> Tensor:
-    """Gradient of ``strength`` times the mean norm of the features ``[R, N, D]``; zero where they are zero."""
-    share = (1 / features.shape[1] if weights is None else weights) * strength
-    norms = norm(features)
-    return features * torch.where(norms == 0, 0, share / norms)[..., None]
+    def _feature_gradient(self, features: Tensor, weights: Tensor | None, k: float) -> Tensor:
+        """Gradient of :meth:`_size` with respect to the features ``[R, N, D]``, zero where they are zero."""
+        norms = norm(features)
+        share = 1 / norms.shape[1] if weights is None else weights
+        if self.penalty_form == "mean_norm":
+            along = share
+        elif self.penalty_form == "moment":
+            power = (share * norms.pow(k)).sum(1, keepdim=True)
+            along = share * norms.pow(k - 1) * torch.where(power == 0, 0, power.pow(1 / k - 1))
+        else:
+            along = share ** (1 / k)
+        return features * torch.where(norms == 0, 0, along / norms)[..., None]
 
 
 @dataclass
@@ -132,18 +138,30 @@ class CosinePenalty(Penalty):
         """The penalty of every replica, ``[R]``."""
         return self.penalty * _MeanAbsoluteCosine.apply(s.theta) if self.penalty else s.theta.new_zeros(())
 
+    @property
+    def closed_form(self) -> bool:
+        """Whether :meth:`gradients` knows them; a subclass may be anything."""
+        return type(self) is CosinePenalty
+
+    def gradients(self, s: Slices) -> tuple[None, None, Tensor]:
+        """Gradient with respect to the directions."""
+        return None, None, _mean_absolute_cosine(s.theta, True)[1].mul_(self.penalty)
+
+
+def _mean_absolute_cosine(theta: Tensor, with_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    """``mean_ij abs <theta_i, theta_j>`` for unit vectors ``[R, L, d]``, and its gradient ``2/L^2 sum_j sign(.) theta_j``."""
+    cosine = theta @ theta.mT
+    pairs = cosine.shape[1] ** 2
+    gradient = (cosine.sign() @ theta).mul_(2 / pairs) if with_gradient else None
+    return cosine.abs_().sum((1, 2)).div_(pairs), gradient
+
 
 class _MeanAbsoluteCosine(torch.autograd.Function):
-    """``mean_ij abs <theta_i, theta_j>`` for unit vectors ``[R, L, d]``, with its gradient ``2/L^2 sum_j sign(.) theta_j``."""
-
     @staticmethod
     def forward(ctx, theta: Tensor) -> Tensor:
-        cosine = theta @ theta.mT
-        pairs = cosine.shape[1] ** 2
-        if ctx.needs_input_grad[0]:
-            sign = cosine.sign()
-            ctx.save_for_backward((sign @ theta).mul_(2 / pairs))
-        return cosine.abs_().sum((1, 2)).div_(pairs)
+        value, gradient = _mean_absolute_cosine(theta, ctx.needs_input_grad[0])
+        ctx.save_for_backward(gradient)
+        return value
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from aswd.distances.checks import check_choice, check_directions, check_order
+from aswd.distances.closed_form import knows_its_gradients, objective_gradients
 from aswd.distances.directions import Directions, Single
 from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import Learned, Maximiser, Moments, by_autograd
@@ -16,7 +17,7 @@ from aswd.distances.one_dimensional import safe_root
 from aswd.distances.penalties import Penalty, Slices
 from aswd.distances.problem import Problem, eager
 from aswd.distances.projections import Projection
-from aswd.distances.slicing import cost_and_gradients, mean_slice_cost, slice_costs
+from aswd.distances.slicing import mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
 
 
@@ -190,6 +191,7 @@ class SlicedDistance(nn.Module):
         warm = self.maximiser.warm_start
         moments = self.learned.moments(list(moved)) if warm else Moments.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
+        closed = knows_its_gradients(self)
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
             base = self._base(detached) if given is None else given
@@ -198,8 +200,10 @@ class SlicedDistance(nn.Module):
                 current = {**parameters, **leaves}
                 return self._objective(detached, current, self._features(detached, current) if fixed is None else fixed, base)
 
-            closed = None if fixed is not None else self._closed_form(detached, {**parameters, **moving}, base)
-            return by_autograd(objective, moving) if closed is None else closed
+            if not closed:
+                return by_autograd(objective, moving)
+            current = {**parameters, **moving}
+            return objective_gradients(self, detached, current, self._features(detached, current) if fixed is None else fixed, base)
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
         self.maximiser.ascend(gradients, moved, moments, constrain)
@@ -209,28 +213,15 @@ class SlicedDistance(nn.Module):
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
         theta = self._theta(base, parameters)
-        value = self._value(problem, features, theta, self._samples(problem), root=True)
-        return value if self.penalty is None else value - self.penalty(self._slices(problem, parameters, features, theta))
+        value = self._value(problem, features, theta, self.objective_samples(problem), root=True)
+        return value if self.penalty is None else value - self.penalty(self.slices(problem, parameters, features, theta))
 
-    def _closed_form(self, problem: Problem, parameters: Parameters, base: Tensor) -> dict[str, Tensor] | None:
-        """The gradients of :meth:`_objective` with respect to the projection's parameters, without autograd, where that is known."""
-        parts = self.projection, self.penalty
-        if self.aggregation != "mean" or not all(getattr(part, "closed_form", False) for part in parts):
-            return None
-        features = self._features(problem, parameters)
-        weights = problem.x_weights, problem.y_weights
-        cost, grads = cost_and_gradients(self.projection, *features, base, *weights, self.order, need=(True, True, False))
-        value = safe_root(cost * self._samples(problem), self.order)
-        slope = torch.where(cost == 0, 0, value / (self.order * cost))[:, None, None]
-        held_back = self.penalty.feature_gradients(self._slices(problem, parameters, features, base))
-        sides = zip((problem.x, problem.y), grads[:2], held_back, strict=True)
-        x_part, y_part = (self.projection.parameter_gradients(side, grad.mul_(slope).sub_(held)) for side, grad, held in sides)
-        return {name: x_part[name] + y_part[name] for name in x_part}
-
-    def _samples(self, problem: Problem) -> float:
+    def objective_samples(self, problem: Problem) -> float:
+        """How many samples the distance counts as in the objective of the inner loop."""
         return 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
 
-    def _slices(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], theta: Tensor) -> Slices:
+    def slices(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], theta: Tensor) -> Slices:
+        """What a penalty is a function of."""
         weights = problem.x_weights, problem.y_weights
         return Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order)
 
