@@ -77,7 +77,13 @@ def artifact_names() -> list[str]:
 def artifacts() -> Iterator[Artifact]:
     """All artifacts, in the order of the paper."""
     found = [load(path.stem) for path in _folder().glob("*.yaml")]
-    yield from sorted(found, key=lambda artifact: (artifact.number.split()[0], int(artifact.number.split()[-1])))
+    yield from sorted(found, key=_place)
+
+
+def _place(artifact: Artifact) -> tuple[int, int, str]:
+    """Figures, then tables, then what is ours; parts of a figure, 14a and 14b, in their order."""
+    word, number = artifact.number.split()
+    return ("Figure", "Table", "Study").index(word), int(number.rstrip("ab")), number
 
 
 def load(name: str) -> Artifact:

@@ -16,10 +16,22 @@ from pathlib import Path
 def interleaved_medians(
     alternatives: Mapping[str, Callable[[], object]], rounds: int, budget: float = 60.0, on_round: Callable[[], None] = lambda: None
 ) -> dict[str, tuple[float, int]]:
-    """Median seconds of each alternative and the number of rounds that it is of.
+    """Median seconds of each alternative and the number of rounds that it is of: see :func:`rounds_of`."""
+    times = rounds_of(alternatives, rounds, budget, on_round=on_round)
+    return {name: (statistics.median(values), len(values)) for name, values in times.items()}
+
+
+def rounds_of(
+    alternatives: Mapping[str, Callable[[], object]],
+    rounds: int,
+    budget: float = 60.0,
+    burst: float = 0.3,
+    on_round: Callable[[], None] = lambda: None,
+) -> dict[str, list[float]]:
+    """Seconds of each alternative in every round.
 
     The alternatives take turns, so that a slow spell of the machine meets all of them; at its turn each is called, as in a training
-    loop, again and again for about 0.3 seconds. One that would take more than ``budget`` seconds for all rounds
+    loop, again and again for about ``burst`` seconds, once at least. One that would take more than ``budget`` seconds for all rounds
     is run as often as fits, three times at least.
     """
     times: dict[str, list[float]] = {name: [] for name in alternatives}
@@ -28,7 +40,7 @@ def interleaved_medians(
         run()  # the first call sets things up
         start = time.perf_counter()
         run()
-        calls[name] = max(1, math.ceil(0.3 / (time.perf_counter() - start)))
+        calls[name] = max(1, math.ceil(burst / (time.perf_counter() - start)))
     gc.collect()
     for turn in range(rounds):
         for name, run in alternatives.items():
@@ -39,7 +51,7 @@ def interleaved_medians(
                 run()
             times[name].append((time.perf_counter() - start) / calls[name])
         on_round()
-    return {name: (statistics.median(values), len(values)) for name, values in times.items()}
+    return times
 
 
 def peak_memory(run: Callable[..., object], *args: object) -> int:

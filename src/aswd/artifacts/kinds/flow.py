@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
-from aswd.results.statistics import mean_and_band
+from aswd.artifacts.kinds.curves import curve
 
 TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_roll": "Swiss Roll"}
 
@@ -28,7 +28,7 @@ def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
         own = [cell for cell in found if cell.data == data]
         _target(shape, own, TITLES.get(data, data.capitalize()))
         for number, cell in enumerate(own):
-            handles |= _curve(axes, cell, number)
+            handles |= curve(axes, cell, "log10_w2", number)
         axes.set(xlabel="iteration", ylabel="log10 W2")
         axes.grid(alpha=0.3)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=9)
@@ -46,15 +46,3 @@ def _target(axes: object, own: list[Cell], title: str) -> None:
     counts = sorted({len(seeds) for _, seeds in done})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     axes.set(title=f"{title} (n = {seeds})", aspect="equal", xticks=[], yticks=[])
-
-
-def _curve(axes: object, cell: Cell, number: int) -> dict[str, object]:
-    curves = cell.curves("log10_w2")
-    if curves is None:
-        return {}
-    steps, values = curves
-    mean, low, high = mean_and_band(values, axis=1)
-    colour = f"C{number % 10}"
-    (line,) = axes.plot(steps, mean, color=colour, linestyle="-" if number < 10 else "--", linewidth=1.2)
-    axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
-    return {cell.label: line}

@@ -1,0 +1,43 @@
+"""Metrics against the iteration: a panel for every data set and metric, a curve for every series."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from aswd.artifacts.cells import Cell
+from aswd.artifacts.declaration import Artifact
+from aswd.results.statistics import mean_and_band
+
+
+def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
+    """Rows of data, columns of metrics; mean over seeds and its 95 % band."""
+    data, metrics = list(dict.fromkeys(cell.data for cell in found)), [artifact.metric, *artifact.also]
+    figure = Figure(figsize=(5.2 * len(metrics) + 1, 3.6 * len(data) + 1.2), layout="constrained")
+    grid = figure.subplots(len(data), len(metrics), squeeze=False)
+    handles: dict[str, object] = {}
+    for row, name in enumerate(data):
+        own = [cell for cell in found if cell.data == name]
+        counts = sorted({len(cell.done) for cell in own})
+        seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        for axes, metric in zip(grid[row], metrics, strict=True):
+            for number, cell in enumerate(own):
+                handles |= curve(axes, cell, metric, number)
+            axes.set(xlabel="iteration", ylabel=metric.replace("log10_", "log10 "), title=f"{name} (n = {seeds})")
+            axes.grid(alpha=0.3)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=9)
+    figure.suptitle(heading)
+    return figure
+
+
+def curve(axes: object, cell: Cell, metric: str, number: int) -> dict[str, object]:
+    """One curve with its band, in the ``number``-th style; its handle under its label, or nothing before a run is there."""
+    curves = cell.curves(metric)
+    if curves is None:
+        return {}
+    steps, values = curves
+    mean, low, high = mean_and_band(values, axis=1)
+    colour = f"C{number % 10}"
+    single = {"marker": "o"} if len(steps) == 1 else {}
+    (line,) = axes.plot(steps, mean, color=colour, linestyle="-" if number < 10 else "--", linewidth=1.2, **single)
+    axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    return {cell.label: line}

@@ -1,0 +1,95 @@
+r"""How the time of a distance grows with the number of samples: measured on the distances themselves.
+
+Forward and backward to x between N samples a side in 784 dimensions, as many as MNIST has pixels; alternatives take turns, medians.
+The exponent is the slope of log(t / log N) over log N: one for N log N.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import torch
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from aswd.artifacts import outcome
+from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
+from aswd.artifacts.declaration import Artifact, Scale, Series
+from aswd.artifacts.kinds import Measured
+from aswd.bench.measure import rounds_of
+from aswd.distances import build, options
+
+DIM = 784
+TOLERANCE = 0.25  # of the exponent
+
+
+def _alternative(series: Series, n: int, reading: str, device: torch.device) -> object:
+    """One evaluation with its gradient, on samples that are there already."""
+    given = dict(override.removeprefix("distance.").split("=") for override in series.overrides)
+    given = {name: type(options(series.distance)[name])(float(value)) for name, value in given.items()}
+    distance = build(series.distance, reading=reading, seed=0, **given)
+    generator = torch.Generator(device).manual_seed(0)
+    x, y = (torch.rand(n, DIM, device=device, generator=generator) for _ in range(2))
+    x.requires_grad_()
+
+    def run() -> None:
+        x.grad = None
+        distance(x, y).backward()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    return run
+
+
+def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measured:
+    """Seconds for every number of samples and series; ``seeds`` of the scale are rounds."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    sizes = [int(name.removeprefix("N=")) for name in scale.data or artifact.data]
+    times: dict[tuple[int, str], list[float]] = {}
+    with tqdm(total=len(sizes) * scale.seeds, desc=artifact.name, unit="round", leave=False) as bar:
+        for n in sizes:
+            alternatives = {series.label: _alternative(series, n, reading, device) for series in artifact.series}
+            for label, values in rounds_of(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
+                times[n, label] = values
+    labels = [series.label for series in artifact.series]
+    frames = [outcome.rows(f"N={n}", {label: dict(enumerate(times[n, label])) for label in labels}, scale.seeds, "seconds") for n in sizes]
+    medians = {label: np.array([np.median(times[n, label]) for n in sizes]) for label in labels}
+    points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
+    curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])
+    exponents = {label: exponent(sizes, values) for label, values in medians.items()}
+    return Measured(_draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True), curves, [_m2(sizes, exponents)])
+
+
+def exponent(sizes: list[int], seconds: np.ndarray) -> float:
+    """The slope of log(t / log N) over log N.
+
+    >>> n = [1024, 4096, 16384]
+    >>> round(exponent(n, np.array([k * np.log(k) for k in n])), 6), round(exponent(n, np.array([k**2 * np.log(k) for k in n])), 6)
+    (1.0, 2.0)
+    """
+    if len(sizes) < 2:
+        return float("nan")
+    logs = np.log(sizes)
+    return float(np.polyfit(logs, np.log(seconds / logs), 1)[0])
+
+
+def _m2(sizes: list[int], exponents: dict[str, float]) -> Verdict:
+    text = "The cost of SWD, DSWD and ASWD grows as N log N."
+    numbers = ", ".join(f"{label}: {value:.2f}" for label, value in exponents.items())
+    judged = [value for label, value in exponents.items() if not label.startswith("GSWD")]
+    if len(sizes) < 3:
+        return Verdict("M2", text, OPEN, f"exponents {numbers}; fewer than three sizes")
+    # Less than N log N is what small sizes look like, where the time goes to what does not grow; more would be another law.
+    verdict = HOLDS if max(judged) < 1 + TOLERANCE else FAILS
+    return Verdict("M2", text, verdict, f"exponents of t / log N over N = {sizes[0]} to {sizes[-1]}: {numbers}")
+
+
+def _draw(sizes: list[int], medians: dict[str, np.ndarray], exponents: dict[str, float], heading: str) -> Figure:
+    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    axes = figure.subplots()
+    for label, seconds in medians.items():
+        axes.loglog(sizes, seconds, marker="o", base=2, label=f"{label} (exponent {exponents[label]:.2f})")
+    axes.set(xlabel="samples a side", ylabel="seconds, forward and backward", title=heading)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
