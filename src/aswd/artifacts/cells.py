@@ -71,8 +71,8 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
     for series in artifact.series:
         first = _spec(output_dir, [*fixed, f"data={shown[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
         for data in shown:
-            # Data of one kind differ in their name only: to compose each again would take a tenth of a second.
-            alike = data_settings(data) is type(first.data)
+            # Toy targets differ in their name only: to compose each again would take a tenth of a second.
+            alike = data_settings(data) is type(first.data) and first.data.kind == "points"
             own = [*fixed, f"data={data}", *_of_series(series, scale.num_projections), *(overrides or [])]
             found.append(Cell(data, series.label, replace(first, data=replace(first.data, name=data)) if alike else _spec(output_dir, own)))
     return found

@@ -85,6 +85,24 @@ def share(answers: dict[str, bool | None], needed: int) -> tuple[str, str]:
     return verdict, f"{yes} of {len(answers)} yes, {no} no, {needed} needed ({listed})"
 
 
+def first_at(cell: Cell, metric: str, level: float) -> dict[int, float]:
+    """For every seed the first iteration at which the metric is at or below ``level``; infinite where it is not reached."""
+    curves = cell.curves(metric)
+    if curves is None:
+        return {}
+    steps, values = curves
+    reached = values <= level
+    return dict(zip(cell.done, np.where(reached.any(0), steps[reached.argmax(0)], np.inf), strict=True))
+
+
+def sooner(ours: dict[int, float], theirs: dict[int, float]) -> bool | None:
+    """Whether ours is no later in every seed; not decided where seeds differ."""
+    pairs = [(ours[seed], theirs[seed]) for seed in set(ours) & set(theirs)]
+    if len(pairs) < 2:
+        return None
+    return True if all(a <= b and np.isfinite(a) for a, b in pairs) else False if all(a > b for a, b in pairs) else None
+
+
 Judgement = Callable[[Evidence], tuple[str, str]]
 CLAIMS: dict[str, tuple[str, Judgement]] = {}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aswd.artifacts.cells import Cell
-from aswd.artifacts.claims.evidence import FAILS, HOLDS, OPEN, Evidence, claim, every, share
+from aswd.artifacts.claims.evidence import FAILS, HOLDS, OPEN, Evidence, claim, every, first_at, share, sooner
 
 SIMILAR = 0.5  # half an order of magnitude in W2: what "similar", "comparable" and "on par" mean here
 
@@ -39,26 +38,9 @@ def f2(e: Evidence) -> tuple[str, str]:
     answers: dict[str, bool | None] = {}
     for data in e.data:
         level = 10 ** e.mean(data, "Linear")
-        reached = {cell.label: _first_at(cell, level) for cell in e.cells if cell.data == data}
-        answers[data] = every([_sooner(reached["ASWD"], reached[rival]) for rival in _rivals(e)])
+        reached = {cell.label: first_at(cell, "w2", level) for cell in e.cells if cell.data == data}
+        answers[data] = every([sooner(reached["ASWD"], reached[rival]) for rival in _rivals(e)])
     return share(answers, len(e.data) - ("gaussians_25" in e.data))
-
-
-def _first_at(cell: Cell, level: float) -> dict[int, float]:
-    """For every seed the first iteration at or below ``level``; infinite where it is not reached."""
-    curves = cell.curves("w2")
-    if curves is None:
-        return {}
-    steps, values = curves
-    reached = values <= level
-    return dict(zip(cell.done, np.where(reached.any(0), steps[reached.argmax(0)], np.inf), strict=True))
-
-
-def _sooner(ours: dict[int, float], theirs: dict[int, float]) -> bool | None:
-    pairs = [(ours[seed], theirs[seed]) for seed in set(ours) & set(theirs)]
-    if len(pairs) < 2:
-        return None
-    return True if all(a <= b and np.isfinite(a) for a, b in pairs) else False if all(a > b for a, b in pairs) else None
 
 
 @claim("A1", "Optimising the hypersurface helps: ASWD and non-injective end below vanilla and vanilla-non-injective.")
