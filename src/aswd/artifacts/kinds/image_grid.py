@@ -23,9 +23,15 @@ def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
         seed = f"seed {done[0]}" if done else "not there yet"
         axes.set_title(f"{cell.label} ({cell.data}, {seed})", fontsize=8)
         if done:
-            axes.imshow(tile(cell.samples(done[0])["images"][:SHOWN]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            axes.imshow(tile(_pictures(cell.samples(done[0]))[:SHOWN]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     figure.suptitle(heading)
     return figure
+
+
+def _pictures(kept: dict[str, np.ndarray]) -> np.ndarray:
+    """Generated or decoded pictures, ``[n, C, H, W]``."""
+    found = kept["images"] if "images" in kept else kept["decoded"]
+    return found[:, None] if found.ndim == 3 else found
 
 
 def tile(images: np.ndarray) -> np.ndarray:
