@@ -55,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--output-dir", **_OUTPUT_DIR)
     listing.set_defaults(run=_list)
 
+    data = commands.add_parser("data", help="fetch or check the data of a name, and say what there is", description=_DATA)
+    data.add_argument("name", help="one of aswd list data, for example mnist")
+    data.add_argument("--root", metavar="DIR", help="folder of the data sets, or of the pictures (default: data)")
+    data.set_defaults(run=_data)
+
     reproduce = commands.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
     reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--output-dir DIR] [OPTION=VALUE ...]"
     reproduce.add_argument("artifact", help="one of aswd list artifacts")
@@ -84,6 +89,7 @@ _BENCH = "Times distances against plain versions and POT, or the flow against si
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
 _REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
+_DATA = "Fetches what is missing, checks what is there, and says where it is, how many pictures of which size, and how many of each class."
 _LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
@@ -91,7 +97,7 @@ _BASH = """_aswd() {
         COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list reproduce report bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "train list data reproduce report bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -107,6 +113,13 @@ def _list(options: argparse.Namespace) -> int:
     from aswd import listing
 
     print(listing.runs(options.output_dir) if options.what == "runs" else getattr(listing, options.what)())
+    return 0
+
+
+def _data(options: argparse.Namespace) -> int:
+    from aswd.data.fetch import describe
+
+    print(describe(options.name, options.root))
     return 0
 
 

@@ -23,10 +23,12 @@ from aswd.training.loggers import LoggerSettings
 
 @dataclass
 class TrainerSettings:
-    """How a run is carried out; nothing here but ``max_steps`` changes its numbers.
+    """How a run is carried out; nothing here but ``max_steps`` and ``precision`` changes its numbers.
 
     Args:
         accelerator: ``auto``, ``cpu`` or ``gpu``.
+        devices: processes, each with a device of its own, that share every batch of a run.
+        precision: ``32``, or ``bf16-mixed`` for networks in bfloat16 where that is good enough; distances are in float32 all the same.
         deterministic: refuse operations that do not give the same bits every time.
         max_steps: cut the run short.
         threads: of the CPU; torch's choice, if nothing is said.
@@ -35,6 +37,8 @@ class TrainerSettings:
     """
 
     accelerator: str = "auto"
+    devices: int = 1
+    precision: str = "32"
     deterministic: bool = False
     max_steps: int | None = None
     threads: int | None = None
@@ -45,6 +49,10 @@ class TrainerSettings:
         check_choice("accelerator", self.accelerator, ["auto", "cpu", "gpu"])
         if self.accelerator == "gpu" and not torch.cuda.is_available():
             raise ValueError("accelerator must be 'cpu' or 'auto' on this machine, where torch sees no GPU; got 'gpu'")
+        check_at_least("devices", self.devices, 1, whole=True)
+        if self.accelerator != "cpu" and torch.cuda.is_available() and self.devices > torch.cuda.device_count():
+            raise ValueError(f"devices must be at most the number of GPUs, {torch.cuda.device_count()}; got {self.devices}")
+        check_choice("precision", self.precision, ["32", "bf16-mixed"])
         for name in ("max_steps", "threads"):
             if getattr(self, name) is not None:
                 check_at_least(name, getattr(self, name), 1, whole=True)
@@ -120,13 +128,16 @@ class RunSpec:
         }
         found = {
             "version": 1,
-            "task": _changed(self.task),
-            "data": _changed(self.data),
+            "task": _changed(self.task, task_class(self.task.name).reading_defaults("reference")),
+            "data": _changed(self.data, {}),
             "distance": {"name": self.distance_name, **distance},
         }
         cut = self.trainer.max_steps
-        if cut is not None and cut < getattr(self.task, "iterations", cut + 1):
+        iterations = getattr(self.task, "iterations", None)  # null where the task counts in epochs
+        if cut is not None and (iterations is None or cut < iterations):
             found["max_steps"] = cut
+        if self.trainer.precision != "32":
+            found["precision"] = self.trainer.precision
         return found
 
     @property
@@ -185,9 +196,11 @@ def resolve(config: DictConfig) -> RunSpec:
         _section(config, name, schema)
         for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
     )
+    _check_devices(task, trainer)
     _section(config, "launcher", LauncherSettings)
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
-    name, distance = _distance(config, task, top.reading)
+    task = _read(task, top.reading)
+    name, distance = _distance(config, task, data, top.reading)
     seeds = tuple(range(top.seed, top.seed + top.replicas))
     return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
 
@@ -211,7 +224,9 @@ _KINDS = {
     "int": "a whole number",
     "int | None": "a whole number or null",
     "float": "a number",
+    "float | None": "a number or null",
     "bool": "true or false",
+    "bool | None": "true, false or null",
     "str": "a text",
     "str | None": "a text or null",
     "list[float]": "a list of numbers",
@@ -234,6 +249,16 @@ def _check_kind(task: Any, data: Any) -> None:
         raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
 
 
+def _check_devices(task: Any, trainer: TrainerSettings) -> None:
+    """Several processes share a batch in equal parts."""
+    if trainer.devices == 1:
+        return
+    if not task_class(task.name).several_devices:
+        raise UserError(f"trainer.devices must be 1 for task={task.name}, whose batches are not shared; got {trainer.devices}")
+    if task.batch_size % trainer.devices:
+        raise UserError(f"task.batch_size must be a multiple of trainer.devices, {trainer.devices}; got {task.batch_size}")
+
+
 def _section(config: DictConfig, section: str, schema: type) -> Any:
     """The settings of a section, typed and checked."""
     given, names = config[section], [f.name for f in fields(schema)]
@@ -248,7 +273,7 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         try:
             typed[name] = given[name]
         except OmegaConfBaseException:
-            kind = schema.__annotations__[name]
+            kind = next(f.type for f in fields(schema) if f.name == name)
             raise UserError(f"{prefix}{name} must be {_KINDS.get(kind, kind)}; got {OmegaConf.to_container(given)[name]!r}") from None
     try:
         return OmegaConf.to_object(typed)
@@ -258,7 +283,13 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         raise UserError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
 
 
-def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[str, Any]]:
+def _read(task: Any, reading: str) -> Any:
+    """The settings of a task, those that are null as the reading has them."""
+    given = task_class(task.name).reading_defaults(reading)
+    return replace(task, **{name: value for name, value in given.items() if getattr(task, name) is None})
+
+
+def _distance(config: DictConfig, task: Any, data: Any, reading: str) -> tuple[str, dict[str, Any]]:
     """Name and options of the distance: the user's over the task's over the reading's."""
     section = OmegaConf.to_container(config.distance, resolve=True)
     name = section.pop("name", None)
@@ -273,17 +304,22 @@ def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[st
             raise UserError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
     try:
         resolved = resolved_options(name, reading=reading, **{**task_class(task.name).distance_defaults(name, reading), **given})
-        build(name, reading=reading, **resolved)
+        distance = build(name, reading=reading, **resolved)
     except (TypeError, ValueError) as error:
         raise UserError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
+    try:
+        task_class(task.name).check(task, data, distance)
+    except ValueError as error:
+        raise UserError(f"{error}") from None
     return name, resolved
 
 
-def _changed(settings: Any) -> dict[str, Any]:
-    """The settings that differ from their defaults, of those that change the numbers."""
+def _changed(settings: Any, read: dict[str, Any]) -> dict[str, Any]:
+    """The settings that differ from their defaults, or from what is ``read`` for null ones, of those that change the numbers."""
     found = {}
     for f in fields(settings):
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        default = read.get(f.name) if default is None else default
         if f.name == "name" or (getattr(settings, f.name) != default and f.metadata.get("changes_numbers", True)):
             found[f.name] = getattr(settings, f.name)
     return found

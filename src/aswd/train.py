@@ -12,6 +12,7 @@ from aswd.errors import UserError
 from aswd.paths import check_writable
 
 if TYPE_CHECKING:
+    from aswd.configuration import RunSpec
     from aswd.training.run import Outcome
     from aswd.training.signals import StopRequest
 
@@ -31,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         runs = checked_plan(call)
         for folder in {run.paths.output_dir for run in runs}:
             check_writable(folder)
+        _prepare_data(runs)
         sweep = _Sweep(len(runs), StopRequest())
         with sweep.request.listening():
             code = hydra_main(arguments, sweep.job)
@@ -41,6 +43,16 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("aswd train: stopped at once; what was finished is kept, and the same command goes on", file=sys.stderr)
         return 130
+
+
+def _prepare_data(runs: list[RunSpec]) -> None:
+    """Have the data of all that is still to be run, or refuse, before anything is run."""
+    from aswd.data.fetch import prepare
+    from aswd.results.store import RunState
+
+    due = (run for run in runs if run.force or any(run.run(seed).state is not RunState.DONE for seed in run.seeds))
+    for settings in {repr(run.data): run.data for run in due}.values():
+        prepare(settings)
 
 
 def _nothing(config: DictConfig) -> None:

@@ -19,6 +19,17 @@ from aswd.distances.checks import check_at_least
 SPLITS = ("train", "test")
 
 
+def resized(images: Tensor, size: int) -> Tensor:
+    """Pictures ``[n, C, H, W]`` as bytes at ``size`` pixels a side: bilinear, averaged where they shrink, as PIL does it."""
+    if images.shape[-2:] == (size, size):
+        return images
+    out = torch.empty(*images.shape[:2], size, size, dtype=torch.uint8)
+    for start in range(0, len(images), 1024):  # a batch at a time, for the memory between
+        part = images[start : start + 1024]
+        out[start : start + 1024] = torch.nn.functional.interpolate(part, (size, size), mode="bilinear", antialias=True)
+    return out
+
+
 class Order:
     """Which pictures are in which batch: every epoch a new permutation, the rest that fills no batch left out.
 
@@ -62,6 +73,18 @@ class ImageData(LightningDataModule):
     def __init__(self, settings: object, seeds: Sequence[int]) -> None:
         super().__init__()
         self.settings, self.seeds = settings, list(seeds)
+
+    def prepare_data(self) -> None:
+        """See that the pictures are there, whole and decoded; what is missing is fetched where that can be. Done before any run starts.
+
+        Raises:
+            UserError: they cannot be had or used; the sentence names the file, and says what to do.
+        """
+
+    @property
+    def place(self) -> str:
+        """Where the pictures are, for people."""
+        return "computed, not read"
 
     @abstractmethod
     def images(self, split: str) -> Tensor:

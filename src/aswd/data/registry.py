@@ -12,6 +12,10 @@ _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaus
 DATA: dict[str, str] = {
     **dict.fromkeys(_TOY_NAMES, _TOY),
     "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
+    **dict.fromkeys(("mnist", "fashion_mnist"), "aswd.data.mnist:MnistSettings:Mnist"),
+    "cifar10": "aswd.data.cifar10:Cifar10Settings:Cifar10",
+    "celeba": "aswd.data.celeba:CelebASettings:CelebA",
+    "image_folder": "aswd.data.image_folder:ImageFolderSettings:ImageFolder",
 }
 
 

@@ -35,6 +35,7 @@ class Task(LightningModule, ABC):
     logarithmic: ClassVar[bool] = True  # whether people look at the logarithm of that
     data_kind: ClassVar[str]  # of data that the task is about
     batches_seeds: ClassVar[bool] = False  # whether seeds run as one batch of replicas; else one after the other
+    several_devices: ClassVar[bool] = False  # whether several processes can share a batch
     small_tensors: ClassVar[bool] = False  # too small for torch's own threads to pay on a CPU
 
     def __init__(self, distance: nn.Module, seeds: Sequence[int]) -> None:
@@ -46,6 +47,15 @@ class Task(LightningModule, ABC):
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
         """Options of the distance ``name`` that this task of the paper gives, where they are not the distance's own."""
         return {}
+
+    @classmethod
+    def reading_defaults(cls, reading: str) -> dict[str, Any]:
+        """What a reading of the paper gives for settings of this task that are null."""
+        return {}
+
+    @classmethod
+    def check(cls, settings: Any, data: Any, distance: nn.Module) -> None:
+        """Refuse, with a ``ValueError``, settings, settings of the data and a distance that do not go together; called before a run."""
 
     @property
     @abstractmethod

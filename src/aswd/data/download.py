@@ -1,0 +1,70 @@
+"""Files from the network, and whether a file is the one that it should be."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import urllib.request
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
+
+from aswd.errors import UserError
+from aswd.results.files import write_atomically
+
+TIMEOUT = 20.0  # seconds without a byte
+
+
+class Unreachable(UserError):
+    """None of the addresses of a file gave it."""
+
+
+def checksum(path: Path) -> str:
+    """MD5 of a file; looked at once, unless it changes."""
+    status = path.stat()
+    return _checksum(path, status.st_size, status.st_mtime_ns)
+
+
+@cache
+def _checksum(path: Path, size: int, changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def check_file(path: Path, md5: str) -> None:
+    """Refuse a file that is not, byte for byte, the one that it should be.
+
+    Raises:
+        UserError: names the file and both checksums.
+    """
+    found = checksum(path)
+    if found != md5:
+        raise UserError(f"{path} is damaged or another file: its MD5 must be {md5}, and is {found}; delete it to have it fetched again")
+
+
+def download(addresses: list[str], path: Path, md5: str) -> None:
+    """Bring a file from the first of its addresses that gives it whole.
+
+    Raises:
+        Unreachable: with what each of them said.
+    """
+    said = []
+    for address in addresses:
+        try:
+            write_atomically(path, lambda partial, address=address: _stream(address, partial, md5))
+            return
+        except (OSError, ValueError) as error:  # urllib's errors are OSErrors
+            said.append(f"{urlsplit(address).netloc or address}: {getattr(error, 'reason', None) or error}")
+    raise Unreachable("; ".join(said))
+
+
+def _stream(address: str, path: Path, md5: str) -> None:
+    with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:
+        total = int(answer.headers.get("Content-Length") or 0) or None
+        with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], leave=False) as stream:
+            shutil.copyfileobj(stream, file, 1 << 20)
+    found = checksum(path)
+    if found != md5:
+        raise ValueError(f"what came has the MD5 {found}, not {md5}")

@@ -1,0 +1,54 @@
+"""``aswd data``: have the data of a name ready, and say what there is."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from aswd.data.images import SPLITS, ImageData
+from aswd.data.registry import DATA, data_module, data_settings
+from aswd.distances.checks import nearest
+from aswd.errors import UserError
+
+
+def prepare(settings: Any) -> Any:
+    """The data module of ``settings`` with its data fetched, checked and decoded.
+
+    Raises:
+        UserError: they cannot be had or used.
+    """
+    data = data_module(settings.name)(settings, [0])
+    try:
+        data.prepare_data()
+    except OSError as error:
+        raise UserError(f"the data of {settings.name} cannot be read or written: {error}") from None
+    return data
+
+
+def describe(name: str, root: str | None = None) -> str:
+    """Fetch or check the data ``name``; where they were found, how many pictures of which size, and how many of each class.
+
+    Raises:
+        UserError: no such data, or they cannot be had.
+    """
+    if name not in DATA:
+        raise UserError(f"no data are called {name!r}: {nearest(name, DATA)}")
+    schema = data_settings(name)
+    given = {} if root is None else {"root": root}
+    if root is not None and "root" not in {f.name for f in fields(schema)}:
+        raise UserError(f"--root must be left out for {name}, which is computed and not read")
+    try:
+        data = prepare(schema(name=name, **given))
+    except UserError as error:
+        raise UserError(str(error).replace("data.root=DIR", "--root DIR").replace("data.root", "--root")) from None
+    if not isinstance(data, ImageData):
+        return f"{name}: points, computed and not read"
+    return "\n".join([f"{name}: {data.place}", *(_split(data, split) for split in SPLITS)])
+
+
+def _split(data: ImageData, split: str) -> str:
+    images, labels = data.images(split), data.labels(split)
+    text = f"  {split}: {len(images)} pictures of {' x '.join(map(str, images.shape[1:]))} (channels x height x width), in bytes"
+    if labels is None:
+        return f"{text}; no labels"
+    return f"{text}; of the classes 0 to {int(labels.max())}: {', '.join(map(str, labels.bincount().tolist()))}"

@@ -1,0 +1,109 @@
+"""Any folder of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from aswd.data.images import SPLITS, ImageData
+from aswd.data.pictures import SUFFIXES, check_fingerprint, decoded, find_pictures, fingerprint, fitted
+from aswd.distances.checks import check_at_least
+from aswd.errors import UserError
+
+
+@dataclass
+class ImageFolderSettings:
+    """Options of a folder of pictures.
+
+    The folder is not part of what identifies a run, since a copy elsewhere gives the same numbers; the pictures are. ``fingerprint``
+    stands for them: names and sizes, which takes a look at the folder and not at gigabytes, and is the same on another machine.
+
+    Args:
+        root: the folder. Pictures may lie in folders below it. Those of ``train`` and ``test``, if it has both, are the splits.
+        size: pixels a side: the shorter side is resized to it, the middle of the longer one is kept.
+        channels: 3 (colour; grey pictures are refused) or 1 (all are made grey).
+        test_every: without a folder ``test`` every n-th picture, in the order of names, is the test split.
+        cache_dir: where the decoded pictures are kept.
+        fingerprint: of names and sizes of the pictures; filled in.
+    """
+
+    kind: ClassVar[str] = "images"
+    name: str = "image_folder"
+    root: str = field(default="", metadata={"changes_numbers": False})
+    size: int = 64
+    channels: int = 3
+    test_every: int = 10
+    cache_dir: str = field(default="data/decoded", metadata={"changes_numbers": False})
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        check_at_least("size", self.size, 4, whole=True)
+        check_at_least("test_every", self.test_every, 2, whole=True)
+        if self.channels not in (1, 3):
+            raise ValueError(f"channels must be 1 (grey) or 3 (colour); got {self.channels}")
+        if self.root and Path(self.root).is_dir():
+            self.fingerprint = check_fingerprint(self.fingerprint, fingerprint(find_pictures(Path(self.root)), Path(self.root)))
+
+
+class ImageFolder(ImageData):
+    """The pictures of a folder; the folders next below the split, where all pictures are in such, are classes."""
+
+    def __init__(self, settings: ImageFolderSettings, seeds: Sequence[int]) -> None:
+        super().__init__(settings, seeds)
+        self.root = Path(settings.root)
+
+    @property
+    def place(self) -> str:
+        return str(self.root)
+
+    def prepare_data(self) -> None:
+        for split in SPLITS:
+            self.images(split)
+
+    def images(self, split: str) -> Tensor:
+        s, paths = self.settings, self._splits[split]
+        key = f"{fingerprint(paths, self.root, times=True)}-{s.size}x{s.size}x{s.channels}"
+        cache = Path(s.cache_dir, f"{self.root.resolve().name}-{split}-{key}.npy")
+        return decoded(paths, s.channels, s.size, partial(fitted, size=s.size), cache, f"{self.root.name} {split}")
+
+    def labels(self, split: str) -> Tensor | None:
+        classes = {split: self._classes(split) for split in SPLITS}
+        names = sorted({name for found in classes.values() for name in found})
+        return None if "" in names or len(names) < 2 else torch.tensor([names.index(name) for name in classes[split]])
+
+    def _classes(self, split: str) -> list[str]:
+        """The folder of every picture next below its split; an empty text for a picture that is in none."""
+        top = self.root / split if self._has_splits else self.root
+        parts = (path.relative_to(top).parts for path in self._splits[split])
+        return [part[0] if len(part) > 1 else "" for part in parts]
+
+    @property
+    def _has_splits(self) -> bool:
+        return all((self.root / split).is_dir() for split in SPLITS)
+
+    @cached_property
+    def _splits(self) -> dict[str, list[Path]]:
+        s = self.settings
+        if not s.root or not self.root.is_dir():
+            raise UserError(f"data.root must be the folder of the pictures, as in data.root=DIR; got {s.root!r}, which is no folder")
+        if self._has_splits:
+            found = {split: find_pictures(self.root / split) for split in SPLITS}
+        else:
+            paths = find_pictures(self.root)
+            held = set(range(s.test_every - 1, len(paths), s.test_every)) or {len(paths) - 1}
+            found = {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
+        total = sum(map(len, found.values()))
+        if total == 0:
+            kinds = ", ".join(sorted(suffix.lstrip(".") for suffix in SUFFIXES))
+            raise UserError(f"data.root must be a folder with pictures ({kinds}); {self.root} has none")
+        for split, paths in found.items():
+            if not paths:
+                where = f"; {self.root / split} is empty" if self._has_splits else ""
+                raise UserError(f"data.root must have pictures to train on and others to test on; {self.root} has {total}{where}")
+        return found
