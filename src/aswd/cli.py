@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(run=_list)
 
     data = commands.add_parser("data", help="fetch or check the data of a name, and say what there is", description=_DATA)
-    data.add_argument("name", help="one of aswd list data, for example mnist")
+    data.add_argument("name", help="one of aswd list data, for example mnist; or mnist-features, the network of mnist_frechet")
     data.add_argument("--root", metavar="DIR", help="folder of the data sets, or of the pictures (default: data)")
     data.set_defaults(run=_data)
 

@@ -10,6 +10,8 @@ from aswd.data.registry import DATA, data_module, data_settings
 from aswd.distances.checks import nearest
 from aswd.errors import UserError
 
+FEATURES = "mnist-features"  # the network of mnist_frechet, which is made from data and kept beside them
+
 
 def prepare(settings: Any) -> Any:
     """The data module of ``settings`` with its data fetched, checked and decoded.
@@ -28,11 +30,15 @@ def prepare(settings: Any) -> Any:
 def describe(name: str, root: str | None = None) -> str:
     """Fetch or check the data ``name``; where they were found, how many pictures of which size, and how many of each class.
 
+    ``mnist-features`` is the network of ``mnist_frechet``, trained if it is not there.
+
     Raises:
         UserError: no such data, or they cannot be had.
     """
+    if name == FEATURES:
+        return _features(root or "data")
     if name not in DATA:
-        raise UserError(f"no data are called {name!r}: {nearest(name, DATA)}")
+        raise UserError(f"no data are called {name!r}: {nearest(name, [*DATA, FEATURES])}")
     schema = data_settings(name)
     given = {} if root is None else {"root": root}
     if root is not None and "root" not in {f.name for f in fields(schema)}:
@@ -44,6 +50,17 @@ def describe(name: str, root: str | None = None) -> str:
     if not isinstance(data, ImageData):
         return f"{name}: points, computed and not read"
     return "\n".join([f"{name}: {data.place}", *(_split(data, split) for split in SPLITS)])
+
+
+def _features(root: str) -> str:
+    from aswd.metrics.mnist_features import features_path, mnist_features
+
+    try:
+        found = mnist_features(root)
+    except OSError as error:
+        raise UserError(f"the network of mnist_frechet cannot be read or written: {error}") from None
+    about = f"trained in {found.seconds:.0f} s, right on {found.accuracy:.2%} of the test pictures, weights {found.weights}"
+    return f"{FEATURES}: {features_path(root)}\n  the network of mnist_frechet, {found.network}: {about}"
 
 
 def _split(data: ImageData, split: str) -> str:

@@ -1,0 +1,180 @@
+"""Frechet distances to a data set: moments of its features, kept on disk, and a torchmetrics class that measures against them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+import zipfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from tqdm import tqdm
+
+from aswd.data.images import ImageData
+from aswd.errors import UserError
+from aswd.metrics.frechet import FEW, Moments, check_count, frechet_distance
+from aswd.results.files import write_atomically
+
+BATCH = 64  # pictures that go through a network at once
+
+
+class Extractor(Protocol):
+    """A network that turns pictures into features."""
+
+    name: str  # of the distance that it gives: "fid", "mnist_frechet"
+    network: str  # what it is
+    weights: str  # first digits of the SHA-256 of its weights
+    resize: str  # how pictures are brought to its size
+    dim: int  # of the features
+
+    def features(self, images: Tensor) -> Tensor:
+        """Of bytes ``[n, C, H, W]``, on their device, float32 ``[n, dim]``."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Moments of the features of real pictures, and whose they are."""
+
+    moments: Moments
+    identity: dict[str, Any]
+
+
+def reference(
+    data: ImageData, extractor: Extractor, cache_dir: str | Path, split: str = "train", count: int | None = None, device: str = "cpu"
+) -> Reference:
+    """The moments of a data set's features, from ``cache_dir`` if they were taken before.
+
+    Args:
+        data: the pictures.
+        extractor: what turns them into features.
+        cache_dir: folder for the moments.
+        split: ``train``, as FID is usually taken, or ``test``.
+        count: of pictures, evenly spread over the split; all of them, if nothing is said.
+        device: on which the features are computed.
+
+    Raises:
+        UserError: more pictures are asked for than there are, or fewer than two.
+    """
+    images = data.images(split)
+    count = len(images) if count is None else count
+    check_count(count)
+    if count > len(images):
+        raise UserError(
+            f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.settings.name} has {len(images)}"
+        )
+    identity = {
+        "data": {f.name: getattr(data.settings, f.name) for f in fields(data.settings) if f.metadata.get("changes_numbers", True)},
+        "split": split,
+        "resolution": list(images.shape[1:]),
+        "num_real": count,
+        **_described(extractor),
+    }
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
+    size = "x".join(map(str, images.shape[1:]))
+    cache = Path(cache_dir, f"{extractor.name}-{data.settings.name}-{split}-{size}-{count}-{key}.npz")
+    moments = _read(cache, identity)
+    if moments is None:
+        chosen = images[torch.linspace(0, len(images) - 1, count).round().long()] if count < len(images) else images
+        moments = _moments(chosen, extractor, device, f"{extractor.name} of {data.settings.name} {split}")
+        arrays = {"mean": moments.mean.numpy(), "covariance": moments.covariance.numpy(), "identity": json.dumps(identity, sort_keys=True)}
+        write_atomically(cache, lambda partial: np.savez(partial, **arrays))
+    return Reference(moments, identity)
+
+
+def _described(extractor: Extractor) -> dict[str, str]:
+    return {"metric": extractor.name, "extractor": extractor.network, "weights": extractor.weights, "resize": extractor.resize}
+
+
+def _moments(images: Tensor, extractor: Extractor, device: str, what: str) -> Moments:
+    batches = tqdm(images.split(BATCH), desc=what, unit="batches", leave=False, mininterval=0.5)
+    return Moments.of(torch.cat([extractor.features(batch.to(device)).cpu() for batch in batches]))
+
+
+def _read(cache: Path, identity: dict[str, Any]) -> Moments | None:
+    """The moments in a file; ``None`` where there is none, or it is damaged, or of something else."""
+    try:
+        with cache.open("rb") as file, np.load(file) as found:
+            if json.loads(str(found["identity"])) == json.loads(json.dumps(identity)):
+                return Moments(torch.from_numpy(found["mean"]), torch.from_numpy(found["covariance"]), identity["num_real"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        pass
+    return None
+
+
+class FrechetToReference(Metric):
+    """The Frechet distance of pictures to a reference, and the record of how it was taken.
+
+    Only sums are kept, of the features less the reference's mean and of their products, in float64: any number of pictures takes the
+    same memory, and processes add theirs up. The network is not part of the module: checkpoints do not hold it.
+
+    Args:
+        reference: moments of the real pictures.
+        extractor: the one that they were taken with.
+    """
+
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+
+    def __init__(self, reference: Reference, extractor: Extractor, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        described = _described(extractor)
+        if any(reference.identity[name] != value for name, value in described.items()):
+            raise ValueError(f"extractor must be the one of the reference, {reference.identity}; got {described}")
+        self.reference = reference
+        self._extractor = (extractor,)  # in a tuple, unknown to torch
+        dim = extractor.dim
+        self.add_state("count", torch.zeros((), dtype=torch.long), dist_reduce_fx="sum")
+        self.add_state("total", torch.zeros(dim, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("products", torch.zeros(dim, dim, dtype=torch.float64), dist_reduce_fx="sum")
+
+    def update(self, images: Tensor) -> None:
+        """Add generated pictures, bytes ``[n, C, H, W]``.
+
+        Raises:
+            ValueError: another shape than the reference's pictures, or not bytes.
+        """
+        check_images(images)
+        if list(images.shape[1:]) != self.reference.identity["resolution"]:
+            raise ValueError(f"images must be as the real ones, {self.reference.identity['resolution']}; got {list(images.shape[1:])}")
+        for batch in images.to(self.device).split(BATCH):
+            centred = self._extractor[0].features(batch).double() - self.reference.moments.mean.to(self.device)
+            self.count += len(batch)
+            self.total += centred.sum(0)
+            self.products += centred.T @ centred
+
+    def compute(self) -> Tensor:
+        """The distance, float64.
+
+        Raises:
+            UserError: fewer than two pictures.
+        """
+        count = int(self.count)
+        check_count(count)
+        warn_if_few(count)
+        mean = self.total.cpu() / count
+        covariance = (self.products.cpu() - count * torch.outer(mean, mean)) / (count - 1)
+        moments = Moments(mean + self.reference.moments.mean, covariance, count)
+        return torch.tensor(frechet_distance(moments, self.reference.moments), dtype=torch.float64)
+
+    def record(self) -> dict[str, Any]:
+        """What the number is of: data, split, resolution, counts, network, weights, resize."""
+        return {**self.reference.identity, "num_fake": int(self.count)}
+
+
+def check_images(images: Tensor) -> None:
+    """Bytes ``[n, 1 or 3, H, W]``; pictures in floating point would be cut or wrapped around on the way to bytes."""
+    if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1] not in (1, 3):
+        raise ValueError(f"images must be bytes of the shape [n, 1 or 3, H, W]; got {images.dtype} of {list(images.shape)}")
+
+
+def warn_if_few(count: int) -> None:
+    """Below :data:`FEW` a Frechet distance says little."""
+    if count < FEW:
+        warnings.warn(f"a Frechet distance from {count} pictures is far too large: take at least {FEW}", stacklevel=3)
