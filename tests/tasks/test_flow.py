@@ -166,5 +166,5 @@ def test_learned_norm_is_that_of_the_parameters():
 def test_metrics_are_due_at_the_first_and_every_nth_step():
     task = task_class("flow")(FlowSettings(evaluate_every=7), data_module("knot")(small_data(), [0]), build("swd", seed=[0]), [0])
     assert [step for step in range(1, 30) if task.is_due(step)] == [1, 7, 14, 21, 28]
-    assert list(TASKS) == ["flow"]
+    assert "flow" in TASKS
     assert Metrics([0]).steps == []

@@ -39,6 +39,7 @@ class CelebASettings:
     """
 
     kind: ClassVar[str] = "images"
+    channels: ClassVar[int] = 3
     name: str = "celeba"
     size: int = 64
     crop: int = 140

@@ -44,6 +44,7 @@ class Cifar10Settings:
     """
 
     kind: ClassVar[str] = "images"
+    channels: ClassVar[int] = 3
     name: str = "cifar10"
     size: int = 64
     root: str = field(default="data", metadata={"changes_numbers": False})

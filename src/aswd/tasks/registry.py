@@ -13,6 +13,7 @@ TASKS: dict[str, str] = {
     "flow": "aswd.tasks.flow:Flow:FlowSettings",
     "gan": "aswd.tasks.gan:Gan:GanSettings",
     "generator": "aswd.tasks.generator:PixelGenerator:GeneratorSettings",
+    "swae": "aswd.tasks.swae:Swae:SwaeSettings",
 }
 
 

@@ -1,0 +1,241 @@
+"""The sliced Wasserstein autoencoder: a code that a distance holds to a prior (an appendix of the paper, after Kolouri et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from aswd.data.images import ImageData, Order
+from aswd.data.priors import check_prior, draw_prior
+from aswd.distances import options
+from aswd.distances.checks import check_at_least
+from aswd.metrics import ExactWasserstein
+from aswd.nets.autoencoder import Decoder, Encoder, check_size
+from aswd.results.store import Metrics
+from aswd.tasks import swae_pictures
+from aswd.tasks.base import Task
+from aswd.tasks.flow import Flow
+
+_NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
+_AT_ONCE = 500  # pictures, where all of a split are looked at
+
+
+@dataclass
+class SwaeSettings:
+    """Options of the autoencoder; what the paper does not give is the usual public code's.
+
+    Args:
+        prior: of the code: ``ring``, ``disk``, ``square``, ``gaussian``, ``mixture`` or ``swiss_roll``.
+        latent_dim: dimension of the code; 2 but for ``gaussian`` and ``mixture``.
+        bce_weight: of the binary cross-entropy in the loss.
+        l1_weight: of the absolute error in the loss.
+        distance_weight: of the distance in the loss; the reading's, if nothing is said.
+        squared: whether the distance enters the loss squared; as the reading has it, if nothing is said.
+        normalise: mean and standard deviation by which the encoder's pictures, in [0, 1], are normalised.
+        lr: RMSprop's learning rate.
+        alpha: RMSprop's decay rate.
+        batch_size: pictures a step, and points of the prior.
+        epochs: of training.
+        iterations: steps, instead of epochs.
+        evaluate_every: metrics are taken at the first iteration and at every n-th; every epoch, if nothing is said.
+        num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
+        pictures: draw the run when it is done.
+    """
+
+    name: str = "swae"
+    prior: str = "ring"
+    latent_dim: int = 2
+    bce_weight: float = 1.0
+    l1_weight: float = 1.0
+    distance_weight: float | None = None
+    squared: bool | None = None
+    normalise: list[float] = field(default_factory=lambda: [0.1307, 0.3081])
+    lr: float = 0.001
+    alpha: float = 0.9
+    batch_size: int = 500
+    epochs: int = 30
+    iterations: int | None = None
+    evaluate_every: int | None = None
+    num_w2_samples: int = 2000
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        for name in ("latent_dim", "batch_size", "epochs", "iterations", "evaluate_every", "num_w2_samples"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+        check_prior(self.prior, self.latent_dim)
+        for name in ("bce_weight", "l1_weight", "distance_weight"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 0)
+        if len(self.normalise) != 2 or not self.normalise[1] > 0:
+            raise ValueError(f"normalise must be a mean and a standard deviation above 0; got {self.normalise}")
+        check_at_least("lr", self.lr, 0, strictly=True)
+        if not 0 <= self.alpha < 1:
+            raise ValueError(f"alpha must be a number of at least 0 and below 1; got {self.alpha}")
+
+
+class Swae(Task):
+    r"""Encoder :math:`\phi` and decoder :math:`\psi` descend, by RMSprop,
+
+    .. math:: \mathrm{BCE}(\psi(\phi(x)), x) + L_1(\psi(\phi(x)), x) + w\, D^q(\phi(x), z), \quad z \sim p_z
+
+    for a batch x of pictures in [0, 1] and as many points z of the prior. BCE (in nats) and L1 are means over pixels and pictures. The
+    paper's equation has w = 1 and q = 1, the public code w = 10 and q = 2. That code also hands the *normalised* pictures to the
+    cross-entropy as what is to be reconstructed, which torch refuses by now; here only the encoder sees them normalised.
+
+    Args:
+        settings: see :class:`SwaeSettings`.
+        data: grey pictures.
+        distance: D.
+        seeds: one.
+    """
+
+    headline = "w2"
+    logarithmic = False
+    data_kind = "images"
+
+    def __init__(self, settings: SwaeSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
+        super().__init__(distance, seeds)
+        self.settings, (self.seed,) = settings, seeds
+        images, test = data.images("train"), data.images("test")
+        self.order = Order(len(images), settings.batch_size, self.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(np.random.SeedSequence([self.seed, _NETWORKS]).generate_state(1)[0]))
+            self.encoder = Encoder(images.shape[-1], settings.latent_dim)
+            self.decoder = Decoder(images.shape[-1], settings.latent_dim)
+        self.register_buffer("images", images, persistent=False)
+        self.register_buffer("test", test, persistent=False)
+        # Spread over the whole split, whose halves may differ, as those of MNIST do.
+        count = min(settings.num_w2_samples, len(test))
+        self.register_buffer("looked_at", torch.arange(count) * len(test) // count, persistent=False)
+        held_out = draw_prior(settings.prior, count, settings.latent_dim, (self.seed, _HELD_OUT))
+        self.register_buffer("held_out", held_out, persistent=False)
+        labels = data.labels("test")
+        self.labels = None if labels is None else labels[self.looked_at].numpy()
+        self.exact = ExactWasserstein()
+        self._value: Tensor | None = None
+
+    @classmethod
+    def reading_defaults(cls, reading: str) -> dict[str, Any]:
+        """Weight and power of the distance: the usual public code's, or those of the paper's equation."""
+        return {"distance_weight": 10.0, "squared": True} if reading == "reference" else {"distance_weight": 1.0, "squared": False}
+
+    @classmethod
+    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
+        """50 projections, as the public code has them; inner loops, which are given nowhere for this task, are the flow's."""
+        projections = {"num_projections": 50} if "num_projections" in options(name) else {}
+        return projections | Flow.distance_defaults(name, reading)
+
+    @classmethod
+    def check(cls, settings: SwaeSettings, data: Any, distance: nn.Module) -> None:
+        """Grey pictures of a size that the networks have, enough of them for a batch, and no power of a power."""
+        channels, count = getattr(data, "channels", 1), getattr(data, "num_train", None)
+        if channels != 1:
+            raise ValueError(f"data must be grey pictures for task=swae; got {data.name}, which has {channels} channels")
+        try:
+            check_size(data.size)
+        except ValueError as error:
+            raise ValueError(f"data.{error}") from None
+        if count is not None and settings.batch_size > count:
+            raise ValueError(f"task.batch_size must be at most the number of pictures, {count}; got {settings.batch_size}")
+        if settings.squared and not getattr(distance, "root", True):
+            raise ValueError("task.squared must be false with distance.root=false, which gives the power of the distance already; got true")
+
+    @property
+    def num_steps(self) -> int:
+        return self.settings.iterations or self.settings.epochs * self.order.steps_per_epoch
+
+    def is_due(self, step: int) -> bool:
+        return step == 1 or step % (self.settings.evaluate_every or self.order.steps_per_epoch) == 0
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        parameters = [*self.encoder.parameters(), *self.decoder.parameters()]
+        return torch.optim.RMSprop(parameters, lr=self.settings.lr, alpha=self.settings.alpha)
+
+    def training_step(self, *_: Any) -> Tensor:
+        s, step = self.settings, self.global_step
+        pixels = _unit(self.images[self.order.batch(step).to(self.device)])
+        code = self.encode(pixels)
+        self.watch(code[None], step + 1)  # before the distance, which refuses what is not finite
+        prior = draw_prior(s.prior, s.batch_size, s.latent_dim, (self.seed, _PRIOR, step), self.device)
+        value = self.distance(code[None], prior[None])
+        bce, l1 = reconstruction(self.decoder.logits(code), pixels)
+        loss = s.bce_weight * bce + s.l1_weight * l1 + s.distance_weight * (value.square() if s.squared else value)
+        self.watch(loss, step + 1)
+        self._value = value.detach()
+        return loss.sum()
+
+    def encode(self, pixels: Tensor) -> Tensor:
+        """Codes ``[n, latent_dim]`` of pictures in [0, 1]."""
+        mean, deviation = self.settings.normalise
+        return self.encoder((pixels - mean) / deviation)
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, Tensor]:
+        self.stop_if_diverged()
+        codes, errors = [], torch.zeros(2, dtype=torch.float64, device=self.device)
+        for part in self.test.split(_AT_ONCE):
+            pixels = _unit(part)
+            codes.append(self.encode(pixels))
+            errors += len(part) / len(self.test) * torch.stack(reconstruction(self.decoder.logits(codes[-1]), pixels))
+        looked_at = torch.cat(codes)[self.looked_at]
+        self.watch(looked_at[None], self.global_step)
+        self.stop_if_diverged()
+        self.exact.reset()
+        self.exact.update(looked_at[None], self.held_out[None])
+        found = {"w2": self.exact.compute().reshape(1), "bce": errors[:1], "l1": errors[1:], "distance_value": self._value}
+        norm = self.learned_norm()
+        return found if norm is None else {**found, "learned_norm": norm}
+
+    @torch.no_grad()
+    def decode(self, codes: Tensor) -> np.ndarray:
+        """Pictures of codes, uint8 ``[n, size, size]``."""
+        parts = [(255 * self.decoder(part.to(self.device))).round().byte() for part in codes.split(_AT_ONCE)]
+        return torch.cat(parts)[:, 0].cpu().numpy()
+
+    @torch.no_grad()
+    def samples(self, replica: int) -> dict[str, np.ndarray]:
+        """Test codes with their labels, the held-out prior, pictures of points of the prior, and those of a square of codes."""
+        s, shown = self.settings, swae_pictures.COLUMNS**2
+        codes = torch.cat([self.encode(_unit(self.test[part])) for part in self.looked_at.split(_AT_ONCE)]).cpu().numpy()
+        drawn = draw_prior(s.prior, shown, s.latent_dim, (self.seed, _HELD_OUT, 1))
+        walk = swae_pictures.square(self.held_out.cpu().numpy())
+        kept = {
+            "codes": codes,
+            "prior": self.held_out.cpu().numpy(),
+            "decoded": self.decode(drawn),
+            "walk": self.decode(torch.from_numpy(walk)),
+        }
+        return kept if self.labels is None else {**kept, "labels": self.labels}
+
+    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+        if not self.settings.pictures:
+            return []
+        kept = self.samples(0)
+        originals = self.test[self.looked_at[: 4 * swae_pictures.COLUMNS]]
+        with torch.no_grad():
+            again = self.decode(self.encode(_unit(originals)))
+        return [
+            swae_pictures.curves(folder / "curves.png", metrics, title),
+            swae_pictures.latent(folder / "latent.png", kept["codes"], kept.get("labels"), kept["prior"], title),
+            swae_pictures.pairs(folder / "reconstructions.png", originals[:, 0].cpu().numpy(), again),
+            swae_pictures.sheet(folder / "decoded.png", kept["decoded"]),
+            swae_pictures.sheet(folder / "walk.png", kept["walk"], columns=swae_pictures.WALK),
+        ]
+
+
+def _unit(pictures: Tensor) -> Tensor:
+    """uint8 to [0, 1]."""
+    return pictures.float() / 255
+
+
+def reconstruction(logits: Tensor, pixels: Tensor) -> tuple[Tensor, Tensor]:
+    """Binary cross-entropy, in nats, and absolute error of pictures given by their ``logits``, both means over pixels and pictures."""
+    return functional.binary_cross_entropy_with_logits(logits, pixels), functional.l1_loss(torch.sigmoid(logits), pixels)
