@@ -9,9 +9,12 @@ from aswd.lookup import look_up
 # A name stands for "module:settings:data module"; nothing is imported before it is asked for.
 _TOY = "aswd.data.toy:ToySettings:ToyTargets"
 _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
+_PAIR = "aswd.data.photographs:PhotographSettings:Photographs"
+_PAIR_NAMES = ("photographs", "china_flower", "astronaut_coffee", "rocket_chelsea")
 DATA: dict[str, str] = {
     **dict.fromkeys(_TOY_NAMES, _TOY),
     "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
+    **dict.fromkeys(_PAIR_NAMES, _PAIR),
 }
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, str] = {
     "flow": "aswd.tasks.flow:Flow:FlowSettings",
+    "color_transfer": "aswd.tasks.color_transfer:ColorTransfer:ColorTransferSettings",
 }
 
 
