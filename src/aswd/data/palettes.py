@@ -70,7 +70,7 @@ def _fit(colours: np.ndarray, counts: np.ndarray, num_colors: int, seed: int) ->
     total = counts.sum()
     taken = counts if total <= SAMPLE else np.random.default_rng(seed).multinomial(SAMPLE, counts / total)
     with threadpool_limits(1):  # sums in another order would make another palette of the same seed
-        means = MiniBatchKMeans(num_colors, batch_size=max(1024, 3 * num_colors), n_init=1, random_state=seed)
+        means = MiniBatchKMeans(num_colors, batch_size=max(4096, 3 * num_colors), n_init=1, random_state=seed)
         return means.fit(np.repeat(colours, taken, axis=0)).cluster_centers_
 
 

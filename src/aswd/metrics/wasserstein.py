@@ -11,9 +11,7 @@ from torchmetrics import Metric
 from aswd.distances import build
 
 
-def exact_wasserstein(
-    x: Tensor, y: Tensor, order: float = 2.0, x_weights: Tensor | None = None, y_weights: Tensor | None = None
-) -> Tensor:
+def exact_wasserstein(x: Tensor, y: Tensor, order: float = 2.0, x_weights: Tensor | None = None, y_weights: Tensor | None = None) -> Tensor:
     r"""W_k between the samples ``x [..., N, d]`` and ``y [..., M, d]``, which may have weights ``[..., N]`` and ``[..., M]``, in float64.
 
     .. math:: W_k(x, y) = \Bigl( \min_\gamma \sum_{ij} \gamma_{ij} |x_i - y_j|^k \Bigr)^{1/k}

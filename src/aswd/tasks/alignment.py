@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from aswd.distances.exact import optimal_couplings
 
@@ -66,10 +67,8 @@ def _split(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
 
     With F(t) the integral of y up to the level t, linear between the ends of the shares, it is :math:`(F(A_n) - F(A_{n-1})) / a_n`.
     """
-    zero = a.new_zeros(len(a), 1)
-    ends = torch.cat([zero, a.cumsum(1)], 1).clamp(max=1)
-    knots = torch.cat([zero, b.cumsum(1)], 1)
-    integral = torch.cat([zero[:, :, None], (b[:, :, None] * y).cumsum(1)], 1)
+    ends, knots = (functional.pad(shares.cumsum(1), (1, 0)) for shares in (a, b))
+    integral = functional.pad((b[:, :, None] * y).cumsum(1), (0, 0, 1, 0))
     place = torch.searchsorted(knots, ends, right=True).sub_(1).clamp_(max=b.shape[1] - 1)
     level = integral.take_along_dim(place[:, :, None], 1)
     level = level + (ends - knots.gather(1, place))[:, :, None] * y.take_along_dim(place[:, :, None], 1)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from aswd.data.photographs import Photographs
 from aswd.data.pictures import Picture
-from aswd.distances import Wasserstein
+from aswd.distances import Wasserstein, options
 from aswd.distances.checks import check_at_least, check_choice
 from aswd.metrics import exact_wasserstein
 from aswd.results.store import Metrics
@@ -101,6 +101,11 @@ class ColorTransfer(Task):
             self.register_buffer(name, torch.from_numpy(array).float()[None], persistent=False)
         self.palette = nn.Parameter(self.start.clone())
         self._values: Tensor | None = None
+
+    @classmethod
+    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
+        """A search that began anew at every call (Max-) would end after a few steps; here it goes on, as what others learn does."""
+        return {"warm_start": True} if "warm_start" in options(name) else {}
 
     @property
     def num_steps(self) -> int:
