@@ -183,9 +183,11 @@ def resolve(config: DictConfig) -> RunSpec:
         UserError: it asks for something that is not there or makes no sense.
     """
     known = {"task", "data", "distance", "trainer", "logger", "launcher", "paths", "reading", "seed", "replicas", "force"}
+    chosen = OmegaConf.select(config, "data.name")
+    short = getattr(data_settings(chosen), "short", ()) if chosen in DATA else ()  # options of the data with a name at the top too
     for name in config:
-        if name not in known:
-            raise UserError(f"{name} is not an option: {nearest(name, known)}")
+        if name not in known and name not in short:
+            raise UserError(f"{name} is not an option: {nearest(name, [*known, *short])}")
     for name in sorted(known):
         if name not in config or OmegaConf.is_missing(config, name):
             raise UserError(f"{name} must be given a value")

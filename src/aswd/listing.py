@@ -74,5 +74,5 @@ def _comment(group: str, name: str) -> str:
     path = config_dir() / group / f"{name}.yaml"
     if not path.exists():
         return "registered by another package"
-    lines = [line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#")]
+    lines = [line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#") and "@package" not in line]
     return lines[0].split(" null: ")[0] if lines else yaml.safe_load(path.read_text())["name"]

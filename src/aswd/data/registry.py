@@ -9,6 +9,8 @@ from aswd.lookup import look_up
 # A name stands for "module:settings:data module"; nothing is imported before it is asked for.
 _TOY = "aswd.data.toy:ToySettings:ToyTargets"
 _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
+_PAIR = "aswd.data.photographs:PhotographSettings:Photographs"
+_PAIR_NAMES = ("photographs", "china_flower", "astronaut_coffee", "rocket_chelsea")
 DATA: dict[str, str] = {
     **dict.fromkeys(_TOY_NAMES, _TOY),
     "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
@@ -16,6 +18,7 @@ DATA: dict[str, str] = {
     "cifar10": "aswd.data.cifar10:Cifar10Settings:Cifar10",
     "celeba": "aswd.data.celeba:CelebASettings:CelebA",
     "image_folder": "aswd.data.image_folder:ImageFolderSettings:ImageFolder",
+    **dict.fromkeys(_PAIR_NAMES, _PAIR),
 }
 
 

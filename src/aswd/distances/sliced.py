@@ -92,7 +92,7 @@ class SlicedDistance(nn.Module):
             directions: ``[L, D]`` or ``[..., L, D]``, used as they are instead of drawn ones, in the inner loop too; DSWD pushes them
                 forward; the Max- distances take the largest over them instead of searching.
         """
-        return self._solve(x, y, x_weights, y_weights, directions, maximise=True)
+        return self._solve(x, y, x_weights, y_weights, directions, "value")
 
     @eager
     def objective(
@@ -104,7 +104,22 @@ class SlicedDistance(nn.Module):
         directions: Tensor | None = None,
     ) -> Tensor:
         """What the inner loop maximises, at what was learned so far: the distance as it counts there, minus the penalty."""
-        return self._solve(x, y, x_weights, y_weights, directions, maximise=False)
+        return self._solve(x, y, x_weights, y_weights, directions, "objective")
+
+    @eager
+    def project(
+        self,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None = None,
+        y_weights: Tensor | None = None,
+        directions: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Both sides on the line, ``[..., L, N]`` and ``[..., L, M]``: what a call in evaluation mode would compare.
+
+        What was learned is used and not moved; directions are drawn anew, or searched (Max-), or those given, as in :meth:`forward`.
+        """
+        return self._solve(x, y, x_weights, y_weights, directions, "projections")
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Forget what was learned and start the random streams again, from ``seed`` or from where they started before."""
@@ -130,8 +145,8 @@ class SlicedDistance(nn.Module):
         x_weights: Tensor | None,
         y_weights: Tensor | None,
         directions: Tensor | None,
-        maximise: bool,
-    ) -> Tensor:
+        wanted: str,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         # An inner loop needs gradients, also where the caller measures in inference mode, and what is kept must be of use outside it.
         inference = torch.is_inference_mode_enabled()
         with torch.inference_mode(False) if inference else nullcontext():
@@ -141,17 +156,21 @@ class SlicedDistance(nn.Module):
                 drawn = getattr(self.directions, "num_projections", 1)
                 self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])
                 parameters = self._start(problem)
-                if not maximise:
+                if wanted == "objective":
                     base = self._base(problem) if given is None else given
                     return problem.result(self._objective(problem, parameters, self._features(problem, parameters), base))
                 searched = given is None or not isinstance(self.directions, Single)
-                if self.maximiser is not None and searched and (self.training or not self.maximiser.warm_start):
+                moves = self.training and wanted == "value"
+                if self.maximiser is not None and searched and (moves or not self.maximiser.warm_start):
                     self._maximise(problem, parameters, given)
                 features = self._features(problem, parameters)
                 if not searched:
                     theta = self._largest(problem, features, given)
                 else:
                     theta = self._theta(self._base(problem) if given is None else given, parameters)
+                if wanted == "projections":
+                    sides = (self.projection.values(side, theta) for side in features)
+                    return tuple(side.reshape(*problem.lead, *side.shape[1:]).to(problem.dtype) for side in sides)
                 samples = problem.n if self.reduction == "sum" else 1
                 return problem.result(self._value(problem, features, theta, samples, self.root))
 

@@ -14,6 +14,7 @@ TASKS: dict[str, str] = {
     "gan": "aswd.tasks.gan:Gan:GanSettings",
     "generator": "aswd.tasks.generator:PixelGenerator:GeneratorSettings",
     "swae": "aswd.tasks.swae:Swae:SwaeSettings",
+    "color_transfer": "aswd.tasks.color_transfer:ColorTransfer:ColorTransferSettings",
 }
 
 

@@ -1,0 +1,199 @@
+"""Colour transfer, from pictures to pictures."""
+
+from pathlib import Path
+
+import numpy as np
+import ot
+import pytest
+import torch
+from PIL import Image
+
+from aswd.cli import main
+from aswd.composition import Call, checked_plan
+from aswd.data.palettes import cluster
+from aswd.data.photograph_files import read_picture
+from aswd.distances import build
+from aswd.errors import UserError
+from aswd.tasks.color_pictures import gradient_similarity, new_colours, small
+from aswd.training.run import carry_out
+from tests.training.test_run import cut_off, metrics_of
+
+SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false"]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two small pictures with hundreds of colours, the first with alpha."""
+    folder = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(0)
+    down, across = np.mgrid[0:24, 0:32] / 32
+    ramps = np.stack([down, across, 1 - down], 2) + 0.03 * rng.standard_normal((24, 32, 3))
+    warm = np.stack([0.5 + 0.5 * across, 0.4 * down, 0.2 * across], 2) + 0.03 * rng.standard_normal((24, 32, 3))
+    alpha = np.where(down < 0.1, 0, 200).astype(np.uint8)
+    levels = [(255 * np.clip(values, 0, 1)).round().astype(np.uint8) for values in (ramps, warm)]
+    Image.fromarray(np.dstack([levels[0], alpha])).save(folder / "source.png")
+    Image.fromarray(levels[1]).save(folder / "target.png")
+    return [f"source={folder / 'source.png'}", f"target={folder / 'target.png'}"]
+
+
+def spec_of(folder, pair, *overrides, distance="swd"):
+    few = [] if distance in ("max_swd", "wasserstein") else ["distance.num_projections=12"]
+    call = Call([*SMALL, *pair, f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides], False, None)
+    return checked_plan(call)[0]
+
+
+def run(spec):
+    (outcome,) = carry_out(spec)
+    assert outcome.word == "done", outcome.text
+    return outcome.run, np.load(outcome.run.folder / "samples.npz")
+
+
+DISTANCES = ["swd", "gswd_poly3", "gswd_circular", "gswd_nn1", "max_swd", "max_gswd_nn1", "dswd", "aswd", "wasserstein"]
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, distance):
+    done, samples = run(spec_of(tmp_path, pair, "task.iterations=3", distance=distance))
+    source = np.asarray(Image.open(pair[0].removeprefix("source=")))
+    result = np.asarray(Image.open(done.folder / "pictures" / "result.png"))
+    np.testing.assert_array_equal(result[:, :, 3], source[:, :, 3])
+    colours = np.unique(result[:, :, :3].reshape(-1, 3), axis=0)
+    painted = np.unique((255 * np.clip(samples["palette"].astype(float), 0, 1)).round().astype(np.uint8), axis=0)
+    assert {tuple(c) for c in colours} <= {tuple(c) for c in painted}
+    final = done.result["final"]
+    cost = ot.dist(samples["palette"].astype(float), samples["target"].astype(float))
+    weights = (samples[f"{side}_weights"].astype(float) / samples[f"{side}_weights"].astype(float).sum() for side in ("source", "target"))
+    assert final["w2"] == pytest.approx(np.sqrt(ot.emd2(*weights, cost)), rel=1e-4)
+    assert -1 <= final["gradient_similarity"] <= 1
+    assert ("learned_norm" in final) == (distance not in ("swd", "gswd_poly3", "gswd_circular", "wasserstein"))
+    assert done.result["steps"] == (3 if distance in ("max_swd", "max_gswd_nn1", "dswd", "aswd") else 1)
+    assert Image.open(done.folder / "pictures" / "side_by_side.png").height > 360
+    np.testing.assert_array_equal(samples["picture"], result)  # narrow enough to be kept as it is
+
+
+def test_the_palette_is_the_average_of_what_is_matched_along_the_directions(tmp_path, pair):
+    _, samples = run(spec_of(tmp_path, pair, "seed=5"))
+    x, y = samples["source"], samples["target"]
+    distance = build("swd", num_projections=12, seed=[5])
+    distance(*(torch.from_numpy(side)[None] for side in (x, y)))  # the call of the first iteration
+    theta = distance.streams.sphere(12, 3)[0].numpy()
+    expected = np.zeros_like(x)
+    for direction in theta:
+        expected[np.argsort(x @ direction)] += y[np.argsort(y @ direction)] / len(theta)
+    np.testing.assert_allclose(samples["palette"], expected, atol=1e-6)
+
+
+def test_exact_transport_ends_at_the_target_and_its_weights_count(tmp_path, pair):
+    _, plain = run(spec_of(tmp_path, pair, distance="wasserstein"))
+    np.testing.assert_allclose(np.sort(plain["palette"], 0), np.sort(plain["target"], 0))
+    done, _ = run(spec_of(tmp_path, pair, "task.weighted=true", distance="wasserstein"))
+    assert done.result["final"]["w2"] < 0.1
+
+
+def test_a_picture_keeps_its_own_colours(tmp_path, pair):
+    name = pair[1].removeprefix("target=")
+    for distance in ("swd", "aswd"):
+        own = [f"source={name}", f"target={name}"]
+        done, samples = run(spec_of(tmp_path, own, "task.keep_detail=true", "task.iterations=2", distance=distance))
+        np.testing.assert_allclose(samples["palette"], samples["source"], atol=1e-6)
+        np.testing.assert_array_equal(np.asarray(Image.open(done.folder / "pictures" / "result.png")), np.asarray(Image.open(name)))
+        assert done.result["final"]["gradient_similarity"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("distance", ["swd", "wasserstein"])
+def test_a_flow_comes_closer_to_the_target_than_the_alignment(tmp_path, pair, distance):
+    aligned, _ = run(spec_of(tmp_path, pair, "task.weighted=true", distance="swd"))
+    done, _ = run(spec_of(tmp_path, pair, "task.method=flow", "task.weighted=true", distance=distance))
+    assert (aligned.result["steps"], done.result["steps"]) == (1, 100)
+    assert done.result["final"]["w2"] < 0.5 * aligned.result["final"]["w2"]
+
+
+@pytest.mark.parametrize(("distance", "method"), [("aswd", "alignment"), ("max_swd", "alignment"), ("dswd", "flow")])
+def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeypatch, distance, method):
+    options = ["task.iterations=9", "task.evaluate_every=2", f"task.method={method}"]
+    expected, wanted = run(spec_of(tmp_path / "whole", pair, *options, distance=distance))
+    spec = spec_of(tmp_path / "parts", pair, *options, distance=distance)
+    for steps in (3, 6):
+        (outcome,) = cut_off(spec, monkeypatch, steps)
+        assert outcome.word == "interrupted"
+    done, samples = run(spec)
+    np.testing.assert_array_equal(metrics_of(done), metrics_of(expected))
+    for name in wanted:
+        np.testing.assert_array_equal(samples[name], wanted[name])
+
+
+def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
+    for one, name in zip(pair, ("a.png", "b.png"), strict=True):
+        (tmp_path / name).write_bytes(Path(one.split("=")[1]).read_bytes())
+    here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"source={tmp_path}/a.png", f"target={tmp_path}/b.png"])
+    turned = spec_of(tmp_path, [f"source={tmp_path}/b.png", f"target={tmp_path}/a.png"])
+    assert here.key == moved.key != turned.key
+    assert len({here.key, spec_of(tmp_path, pair, "data.num_colors=41").key, spec_of(tmp_path, pair, "task.keep_detail=true").key}) == 3
+    assert spec_of(tmp_path, pair, "task.pictures=false").key == here.key
+
+
+def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
+    (spec,) = checked_plan(Call(["task=color_transfer"], False, None))
+    assert (spec.data.name, spec.data.source, spec.data.target, spec.data.num_colors) == ("photographs", "china", "flower", 3000)
+    (spec,) = checked_plan(Call(["task=color_transfer", "data=rocket_chelsea"], False, None))
+    assert (spec.data.name, spec.data.source, spec.data.target) == ("rocket_chelsea", "rocket", "chelsea")
+    assert checked_plan(Call([], False, None))[0].data.name == "swiss_roll"
+    assert main(["train", "source=china"]) == 2
+    assert "source is not an option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["source=no.png"], "data.source must be a file, or a built-in picture; got 'no.png', which is neither"),
+        (["target=chin"], "did you mean china?"),
+        (["target={text}"], "data.target must be a picture; got"),
+        (["source={small}"], "has only 4: set data.num_colors=4 or less"),
+        (["source=null"], "data.source must be a text"),
+        (["data.num_colors=1"], "data.num_colors must be a whole number of at least 2; got 1"),
+        (["data=moons"], "for task=color_transfer; got 'moons'"),
+        (["task.method=magic"], "task.method must be one of 'alignment', 'flow'; got 'magic'"),
+        (["task.iterations=0"], "task.iterations must be a whole number of at least 1; got 0"),
+        (["task.keep_detail=maybe"], "task.keep_detail must be true or false; got 'maybe'"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(tmp_path, overrides, sentence):
+    (tmp_path / "text.png").write_text("words")
+    Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "small.png")
+    given = [one.format(text=tmp_path / "text.png", small=tmp_path / "small.png") for one in overrides]
+    with pytest.raises(UserError) as caught:
+        checked_plan(Call(["task=color_transfer", *given], False, None))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_details_are_offsets_from_the_centres():
+    rng = np.random.default_rng(1)
+    colours = rng.random((200, 3))
+    palette = cluster(colours, np.ones(200, dtype=int), 10, seed=0)
+    centres = 0.4 + 0.2 * rng.random((10, 3))
+    flat = new_colours(colours, palette, centres, keep_detail=False)
+    np.testing.assert_array_equal(flat, centres[palette.labels])
+    fine = new_colours(colours, palette, centres, keep_detail=True)
+    inside = (fine > 0).all(1) & (fine < 1).all(1)
+    np.testing.assert_allclose((fine - flat)[inside], (colours - palette.centres[palette.labels])[inside])
+    np.testing.assert_allclose(new_colours(colours, palette, palette.centres, keep_detail=True), colours)
+
+
+def test_the_similarity_of_gradients():
+    picture = read_picture("chelsea")
+    assert gradient_similarity(picture, picture.colours) == pytest.approx(1)
+    assert gradient_similarity(picture, 0.2 + 0.3 * picture.colours) == pytest.approx(1)
+    assert gradient_similarity(picture, np.full_like(picture.colours, 0.5)) == 0
+    shuffled = np.random.default_rng(0).permutation(picture.colours)
+    assert abs(gradient_similarity(picture, shuffled)) < 0.3
+    levels = picture.pixels @ [0.299, 0.587, 0.114] / 255
+    inverted = picture.repainted(picture.colours**3).pixels / 255 @ [0.299, 0.587, 0.114]
+    lengths = [np.hypot(np.diff(plane, axis=1)[:-1], np.diff(plane, axis=0)[:, :-1]).ravel() for plane in (levels, inverted)]
+    assert gradient_similarity(picture, picture.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
+
+
+def test_small_pictures_are_at_most_256_wide(tmp_path):
+    assert small(read_picture("china")).size == (256, 171)
+    Image.new("RGB", (3000, 2)).save(tmp_path / "wide.png")
+    assert small(read_picture(str(tmp_path / "wide.png"))).size == (256, 1)
