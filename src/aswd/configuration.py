@@ -188,6 +188,10 @@ def resolve(config: DictConfig) -> RunSpec:
     _section(config, "launcher", LauncherSettings)
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
     name, distance = _distance(config, task, top.reading)
+    try:
+        task_class(task.name).check(task, data, distance)
+    except ValueError as error:
+        raise UserError(str(error)) from None
     seeds = tuple(range(top.seed, top.seed + top.replicas))
     return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
 
@@ -215,6 +219,7 @@ _KINDS = {
     "str": "a text",
     "str | None": "a text or null",
     "list[float]": "a list of numbers",
+    "list[float] | None": "a list of numbers or null",
     "list[str]": "a list of texts",
 }
 
@@ -248,7 +253,7 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         try:
             typed[name] = given[name]
         except OmegaConfBaseException:
-            kind = schema.__annotations__[name]
+            kind = next(f.type for f in fields(schema) if f.name == name)
             raise UserError(f"{prefix}{name} must be {_KINDS.get(kind, kind)}; got {OmegaConf.to_container(given)[name]!r}") from None
     try:
         return OmegaConf.to_object(typed)
@@ -280,8 +285,8 @@ def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[st
 
 
 def _changed(settings: Any) -> dict[str, Any]:
-    """The settings that differ from their defaults, of those that change the numbers."""
-    found = {}
+    """The settings that differ from their defaults, of those that change the numbers, and what is in the files that they name."""
+    found = dict(getattr(settings, "contents", {}))
     for f in fields(settings):
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
         if f.name == "name" or (getattr(settings, f.name) != default and f.metadata.get("changes_numbers", True)):

@@ -11,6 +11,7 @@ _TOY = "aswd.data.toy:ToySettings:ToyTargets"
 _TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
 DATA: dict[str, str] = {
     **dict.fromkeys(_TOY_NAMES, _TOY),
+    "shapes": "aswd.data.shapes:ShapesSettings:Shapes",
     "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
 }
 

@@ -1,5 +1,6 @@
 """Figures of merit, as torchmetrics classes around plain functions."""
 
+from aswd.metrics.barycenter import free_support_barycenter
 from aswd.metrics.wasserstein import ExactWasserstein, exact_wasserstein
 
-__all__ = ["ExactWasserstein", "exact_wasserstein"]
+__all__ = ["ExactWasserstein", "exact_wasserstein", "free_support_barycenter"]

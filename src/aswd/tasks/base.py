@@ -47,6 +47,10 @@ class Task(LightningModule, ABC):
         """Options of the distance ``name`` that this task of the paper gives, where they are not the distance's own."""
         return {}
 
+    @classmethod
+    def check(cls, settings: Any, data: Any, distance: dict[str, Any]) -> None:
+        """Raise a ValueError, before any work, where settings of task, data and distance make no sense together."""
+
     @property
     @abstractmethod
     def num_steps(self) -> int:
