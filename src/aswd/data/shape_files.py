@@ -133,13 +133,13 @@ def _npy(content: bytes) -> Points:
     array = np.load(io.BytesIO(content), allow_pickle=False)
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or not np.issubdtype(array.dtype, np.number):
         raise NoShape("must be an array of numbers, [points, dimension]")
-    return Points(array.reshape(len(array), -1).astype(float))
+    return Points((array if array.ndim == 2 else array[:, None]).astype(float))
 
 
 def _table(rows: list[list[float]]) -> Points:
     if len({len(row) for row in rows}) > 1:
         raise NoShape("has points of different dimension")
-    return Points(np.asarray(rows, dtype=float).reshape(len(rows), -1))
+    return Points(np.asarray(rows, dtype=float))
 
 
 def _lines(content: bytes) -> Iterator[str]:

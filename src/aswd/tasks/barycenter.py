@@ -22,7 +22,6 @@ from aswd.tasks.flow import Flow
 from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
 from aswd.tasks.particles import ParticleSettings, source
 
-_STREAM = 4  # of the random numbers of a seed: the directions of its pairs of mixture and cloud
 _NUM_PROJECTIONS = 100
 
 
@@ -66,8 +65,10 @@ class Barycenter(Task):
 
     .. math:: \sum_i w_i D(x_w, \mu_i)^p.
 
-    All pairs of a mixture and a cloud with :math:`w_i > 0` are one batch of replicas of the distance: each has directions, and
-    parameters where D learns any, of its own.
+    All pairs of a mixture and a cloud with :math:`w_i > 0` are one batch of replicas of the distance. What D learns, each pair learns for
+    itself. The random numbers of a seed are the same for all of its pairs: with directions in common, what pulls towards
+    one cloud and what pulls towards another cancel at the barycenter, direction by direction, and not only on average; and a mixture gets
+    the same numbers alone as in a grid.
 
     Args:
         settings: see :class:`BarycenterSettings`.
@@ -108,7 +109,7 @@ class Barycenter(Task):
         held("exact", torch.full_like(self.particles, torch.nan, requires_grad=False), persistent=True)
         held("exact_objective", torch.full((len(self.seeds),), torch.nan, dtype=torch.float64), persistent=True)
         if hasattr(distance, "reset"):
-            distance.reset([_seed(seed, *pair) for seed in seeds for pair in self.pairs])
+            distance.reset([seed for seed in seeds for _ in self.pairs])
         self._values: Tensor | None = None
 
     @classmethod
@@ -194,8 +195,3 @@ class Barycenter(Task):
         clouds = [cloud[:size] for cloud, size in zip(arrays["clouds"], self.sizes, strict=True)]
         curve = flow_pictures.curve(folder / "w2.png", metrics, title)
         return [curve, *barycenter_pictures.draw(folder, arrays["particles"], arrays["exact"], clouds, self.mixtures, title)]
-
-
-def _seed(seed: int, mixture: int, cloud: int) -> int:
-    """Of the random stream of a pair."""
-    return int(np.random.SeedSequence([seed, _STREAM, mixture, cloud]).generate_state(1)[0])
