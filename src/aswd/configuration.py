@@ -232,6 +232,7 @@ _KINDS = {
     "str": "a text",
     "str | None": "a text or null",
     "list[float]": "a list of numbers",
+    "list[float] | None": "a list of numbers or null",
     "list[str]": "a list of texts",
 }
 
@@ -317,8 +318,11 @@ def _distance(config: DictConfig, task: Any, data: Any, reading: str) -> tuple[s
 
 
 def _changed(settings: Any, read: dict[str, Any]) -> dict[str, Any]:
-    """The settings that differ from their defaults, or from what is ``read`` for null ones, of those that change the numbers."""
-    found = {}
+    """The settings that differ from their defaults, or from what is ``read`` for null ones, of those that change the numbers.
+
+    Also what is in the files that they name.
+    """
+    found = dict(getattr(settings, "contents", {}))
     for f in fields(settings):
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
         default = read.get(f.name) if default is None else default

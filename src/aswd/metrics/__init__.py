@@ -1,6 +1,7 @@
 """Figures of merit, as torchmetrics classes around plain functions."""
 
+from aswd.metrics.barycenter import free_support_barycenter
 from aswd.metrics.frechet import frechet_distance
 from aswd.metrics.wasserstein import ExactWasserstein, exact_wasserstein
 
-__all__ = ["ExactWasserstein", "exact_wasserstein", "frechet_distance"]
+__all__ = ["ExactWasserstein", "exact_wasserstein", "frechet_distance", "free_support_barycenter"]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from aswd.tasks.base import Task
 
 TASKS: dict[str, str] = {
+    "barycenter": "aswd.tasks.barycenter:Barycenter:BarycenterSettings",
     "flow": "aswd.tasks.flow:Flow:FlowSettings",
     "gan": "aswd.tasks.gan:Gan:GanSettings",
     "generator": "aswd.tasks.generator:PixelGenerator:GeneratorSettings",

@@ -1,0 +1,57 @@
+"""Weights of clouds: one mixture, a strip between two, a triangle of three."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from aswd.distances.checks import check_at_least
+
+GRID, STRIP = 4, 10  # steps along a side, where nothing is said
+
+
+def check_mixture(weights: Sequence[float]) -> None:
+    """Not negative, and of sum one."""
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+        raise ValueError(f"weights must not be negative; got {list(weights)}")
+    if abs(sum(weights) - 1) > 1e-6:
+        raise ValueError(f"weights must sum to one; got {list(weights)}, which sum to {sum(weights):.6g}")
+
+
+def check_steps(weights: object, grid: int | None, strip: int | None) -> None:
+    """Numbers of steps that make sense, and only one way to say what is mixed."""
+    given = [name for name, value in (("weights", weights), ("grid", grid), ("strip", strip)) if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"{given[0]} must be left out where {given[1]} is given: one of weights, grid and strip says what is mixed")
+    for name, value in (("grid", grid), ("strip", strip)):
+        if value is not None:
+            check_at_least(name, value, 1, whole=True)
+
+
+def mixtures(weights: Sequence[float] | None, grid: int | None, strip: int | None, num_clouds: int) -> np.ndarray:
+    """The weights of all barycenters, ``[W, num_clouds]``.
+
+    Where nothing is given: a triangle for three clouds, a strip for two, equal weights for any other number.
+
+    Raises:
+        ValueError: what is given is not for so many clouds.
+
+    >>> mixtures(None, 2, None, 3).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
+    """
+    for name, value, wanted in (("grid", grid, 3), ("strip", strip, 2)):
+        if value is not None and num_clouds != wanted:
+            raise ValueError(f"{name} must be left out unless there are {wanted} clouds; got {value} for {num_clouds}")
+    if weights is not None:
+        if len(weights) != num_clouds:
+            raise ValueError(f"weights must be as many as there are clouds, {num_clouds}; got {len(weights)}: {list(weights)}")
+        return np.array([weights]) / sum(weights)
+    if num_clouds == 3:
+        n = GRID if grid is None else grid
+        return np.array([(i, j, n - i - j) for i in range(n, -1, -1) for j in range(n - i, -1, -1)]) / n
+    if num_clouds == 2:
+        n = STRIP if strip is None else strip
+        return np.array([(n - i, i) for i in range(n + 1)]) / n
+    return np.full((1, num_clouds), 1 / num_clouds)
