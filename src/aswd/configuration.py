@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from aswd.data.registry import DATA, data_settings
 from aswd.distances import READINGS, available, build, options, resolved_options
 from aswd.distances.checks import check_at_least, check_choice, nearest
 from aswd.errors import UserError
+from aswd.launching.settings import LAUNCHERS, LauncherSettings, LocalSettings
 from aswd.results.store import Run, canonical, key_of
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.training.loggers import LoggerSettings
@@ -66,20 +67,6 @@ class PathSettings:
             raise ValueError("output_dir must be a folder; got an empty text")
 
 
-@dataclass
-class LauncherSettings:
-    """How the runs of a sweep are started.
-
-    Args:
-        name: ``local``: one after the other, in this process.
-    """
-
-    name: str = "local"
-
-    def __post_init__(self) -> None:
-        check_choice("name", self.name, ["local"])
-
-
 @dataclass(frozen=True)
 class RunSpec:
     """All that a run is: settings, distance, seeds."""
@@ -94,6 +81,7 @@ class RunSpec:
     logger: LoggerSettings
     paths: PathSettings
     force: bool
+    launcher: LauncherSettings = field(default_factory=LocalSettings)
 
     @property
     def title(self) -> str:
@@ -185,11 +173,11 @@ def resolve(config: DictConfig) -> RunSpec:
         _section(config, name, schema)
         for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
     )
-    _section(config, "launcher", LauncherSettings)
+    launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, LAUNCHERS.__getitem__))
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
     name, distance = _distance(config, task, top.reading)
     seeds = tuple(range(top.seed, top.seed + top.replicas))
-    return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
+    return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force, launcher)
 
 
 @dataclass
@@ -211,11 +199,13 @@ _KINDS = {
     "int": "a whole number",
     "int | None": "a whole number or null",
     "float": "a number",
+    "float | None": "a number or null",
     "bool": "true or false",
     "str": "a text",
     "str | None": "a text or null",
     "list[float]": "a list of numbers",
     "list[str]": "a list of texts",
+    "dict[str, Any]": "a group of options, as in {qos: long}",
 }
 
 

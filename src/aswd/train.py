@@ -6,12 +6,11 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
-
 from aswd.errors import UserError
 from aswd.paths import check_writable
 
 if TYPE_CHECKING:
+    from aswd.configuration import RunSpec
     from aswd.training.run import Outcome
     from aswd.training.signals import StopRequest
 
@@ -22,19 +21,15 @@ def main(arguments: list[str] | None = None) -> int:
     arguments.sort(key=lambda one: not (one in ("-m", "--multirun") or (one.startswith("--") and "=" in one)))  # Hydra wants flags first
     try:
         from aswd.composition import asked, checked_plan, config_store_distances, hydra_main
-        from aswd.training.signals import StopRequest
 
         config_store_distances()
         call = asked(arguments)
         if call is None:  # help, completion and the like are Hydra's own
-            return hydra_main(arguments, _nothing)
+            return hydra_main(arguments)
         runs = checked_plan(call)
         for folder in {run.paths.output_dir for run in runs}:
             check_writable(folder)
-        sweep = _Sweep(len(runs), StopRequest())
-        with sweep.request.listening():
-            code = hydra_main(arguments, sweep.job)
-        return sweep.close() or code
+        return _carry_out(runs)
     except UserError as error:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
@@ -43,36 +38,34 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _nothing(config: DictConfig) -> None:
-    """For Hydra's own commands, which run no job."""
+def _carry_out(runs: list[RunSpec]) -> int:
+    from aswd.launching.launch import launch
+    from aswd.training.signals import StopRequest
+
+    sweep = _Sweep(runs, StopRequest())
+    launch(runs, sweep.request, sweep.tell)
+    return sweep.close()
 
 
 class _Sweep:
-    """The jobs of one call, and what has become of them."""
+    """The runs of one call, and what has become of them."""
 
-    def __init__(self, total: int, request: StopRequest) -> None:
-        self.total, self.number, self.request = total, 0, request
+    def __init__(self, runs: list[RunSpec], request: StopRequest) -> None:
+        self.runs, self.request = runs, request
+        self.total, self.number = len(runs), 0
         self.outcomes: list[Outcome] = []
-        self.forced = False
+        self.forced = any(spec.force for spec in runs)
 
-    def job(self, config: DictConfig) -> None:
-        """One job: carry it out and say what came of it."""
-        from aswd.composition import StopSweep
-        from aswd.configuration import resolve
-        from aswd.training.run import carry_out
-
+    def tell(self, place: int, ended: list[Outcome]) -> None:
+        """Say what came of a run."""
         self.number += 1
-        spec = resolve(config)
-        self.forced |= spec.force
-        ended = carry_out(spec, self.request)
         self.outcomes += ended
-        place = f"[{self.number}/{self.total}] " if self.total > 1 else ""
+        spec = self.runs[place]
+        mark = f"[{self.number}/{self.total}] " if self.total > 1 else ""
         for word, text in _said(ended).items():
-            print(f"{place}{spec.title} {text}: {word}", flush=True)
+            print(f"{mark}{spec.title} {text}: {word}", flush=True)
         if self.total == 1:
             print(f"in {spec.folder}")
-        if self.request.number is not None:
-            raise StopSweep
 
     def close(self) -> int:
         """Say what the sweep came to; the exit code."""
@@ -98,7 +91,7 @@ def _said(outcomes: list[Outcome]) -> dict[str, str]:
     for outcome in outcomes:
         texts = {
             "skipped": "done before, skipped (force=true runs it again)",
-            "running": "another process is at it, left to that",
+            "running": outcome.text or "another process is at it, left to that",
             "interrupted": outcome.text,
             "failed": f"failed, {outcome.text}",
             "done": f"done, {outcome.text}" if len(outcomes) == 1 else "done",

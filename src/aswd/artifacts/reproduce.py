@@ -19,13 +19,14 @@ from aswd.artifacts.claims import Verdict, judge, p1
 from aswd.artifacts.declaration import Artifact, load
 from aswd.distances import READINGS
 from aswd.errors import UserError
+from aswd.launching.launch import launch
 from aswd.paths import check_writable
 from aswd.results import records
 from aswd.results.files import write_json, write_text
 from aswd.results.statistics import mean_and_band
 from aswd.tables import table
 from aswd.training.circumstances import circumstances
-from aswd.training.run import carry_out
+from aswd.training.run import Outcome
 from aswd.training.signals import StopRequest
 
 
@@ -95,21 +96,24 @@ def _run(found: list[Cell]) -> int:
     request = StopRequest()
     missing = [cell for cell in found if len(cell.done) < len(cell.spec.seeds)]
     print(f"{len(found) - len(missing)} of {len(found)} cells are done; {len(missing)} to run", flush=True)
-    code = 0
-    for number, cell in enumerate(missing, 1):
-        # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
-        outcomes = carry_out(replace(cell.spec, task=replace(cell.spec.task, pictures=False)), request)
+    # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
+    specs = [replace(cell.spec, task=replace(cell.spec.task, pictures=False)) for cell in missing]
+    told: list[list[Outcome]] = []
+
+    def tell(place: int, outcomes: list[Outcome]) -> None:
         words = [one.word for one in outcomes]
         counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-        print(f"[{number}/{len(missing)}] {cell.data}, {cell.label}: {counted}", flush=True)
+        print(f"[{len(told) + 1}/{len(missing)}] {missing[place].data}, {missing[place].label}: {counted}", flush=True)
+        told.append(outcomes)
         for one in outcomes:
             if one.word == "failed":
-                code = 1
                 print(f"failed: {one.run.folder}: {one.text} (the traceback is in its error.txt)", file=sys.stderr)
-        if request.number is not None:
-            print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
-            return 128 + request.number
-    return code
+
+    outcomes = launch(specs, request, tell)
+    if request.number is not None:
+        print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
+        return 128 + request.number
+    return int(any(one.word == "failed" for one in outcomes))
 
 
 @dataclass(frozen=True)
