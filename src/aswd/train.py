@@ -82,7 +82,7 @@ class _Sweep:
                 how = "the same command without force=true" if self.forced else "the same command"
                 print(f"stopped as asked; {how} goes on from the checkpoint", file=sys.stderr)
             return 128 + self.request.number
-        return 1 if words["failed"] else 0
+        return 1 if words["failed"] or words["interrupted"] else 0
 
 
 def _said(outcomes: list[Outcome]) -> dict[str, str]:
@@ -94,7 +94,7 @@ def _said(outcomes: list[Outcome]) -> dict[str, str]:
             "running": outcome.text or "another process is at it, left to that",
             "interrupted": outcome.text,
             "failed": f"failed, {outcome.text}",
-            "done": f"done, {outcome.text}" if len(outcomes) == 1 else "done",
+            "done": f"done, {outcome.text}" if len(outcomes) == 1 and outcome.text else "done",
         }
         words.setdefault(texts[outcome.word], []).append(outcome.run.seed)
     return {word: f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds" for word, seeds in words.items()}

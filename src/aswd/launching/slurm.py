@@ -204,9 +204,8 @@ class _Cluster:
     def _done(self, run: Run) -> Outcome:
         if run.folder in self.before:
             return Outcome("skipped", run)
-        final = run.result.get("final", {})
-        shown = list(final)[-1] if final else None
-        return Outcome("done", run, "" if shown is None else f"{shown} {final[shown]:.4g}")
+        shown = [f"{name} {value:.4g}" for name, value in run.result.get("final", {}).items() if name.startswith("log10_")]
+        return Outcome("done", run, "".join(shown[:1]))
 
     def _told(self, place: int, outcomes: list[Outcome]) -> None:
         self.left.discard(place)
@@ -221,11 +220,11 @@ class _Cluster:
 
     def _leave(self) -> None:
         """Not waiting any more: the jobs stay in the queue."""
-        where = {place: job for job, places in self.jobs.items() for place in places}
-        for place in sorted(self.left & set(where)):
-            self._told(place, [Outcome("running", run, f"in the queue as job {where[place]}") for run in self._runs(place)])
-        if self.jobs:
-            numbers = " ".join(sorted({job.partition("_")[0] for job in self.jobs}))
+        where = {place: job for job, places in self.jobs.items() for place in places if place in self.left}
+        for place, job in sorted(where.items()):
+            self._told(place, [Outcome("running", run, f"in the queue as job {job}") for run in self._runs(place)])
+        if where:
+            numbers = " ".join(sorted({job.partition("_")[0] for job in where.values()}))
             print(f"the jobs stay in the queue: aswd status shows them, scancel {numbers} ends them, the same command waits for them")
 
 
