@@ -81,7 +81,7 @@ def through_trouble(cluster, store):
     say("the controller is dead")
     time.sleep(20)  # longer than squeue tries
     cluster.start_controller()
-    subprocess.run(["scontrol", "update", f"JobId={limited}", "TimeLimit=20", "StartTime=now"], check=True)
+    subprocess.run(["scontrol", "update", f"JobId={limited}", "TimeLimit=20"], check=True)
     say("the controller is back")
     out, err = process.communicate(timeout=900)
     print(out, err, sep="")

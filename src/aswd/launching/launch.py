@@ -40,7 +40,7 @@ def launch(specs: list[RunSpec], request: StopRequest, on_outcome: OnOutcome) ->
     if settings.name == "slurm":
         check_slurm()
     ended: dict[int, list[Outcome]] = {}
-    record = SweepRecord(specs) if len(specs) > 1 or settings.name == "slurm" else None
+    record = SweepRecord(specs) if len(specs) > 1 or settings.name != "local" else None
     with tqdm(
         total=len(specs),
         desc=settings.name,

@@ -102,7 +102,7 @@ class _Worker:
         return self.process.wait()
 
 
-def carry_out_in_pool(specs: list[RunSpec], settings: PoolSettings, request: StopRequest, tell: Tell, record: SweepRecord | None) -> None:
+def carry_out_in_pool(specs: list[RunSpec], settings: PoolSettings, request: StopRequest, tell: Tell, record: SweepRecord) -> None:
     """Carry out ``specs`` in several processes, and tell what came of each."""
     pool = _Pool(settings, request, tell, record)
     waiting = deque(_Attempt(place, spec) for place, spec in enumerate(specs))
@@ -110,7 +110,7 @@ def carry_out_in_pool(specs: list[RunSpec], settings: PoolSettings, request: Sto
 
 
 class _Pool:
-    def __init__(self, settings: PoolSettings, request: StopRequest, tell: Tell, record: SweepRecord | None) -> None:
+    def __init__(self, settings: PoolSettings, request: StopRequest, tell: Tell, record: SweepRecord) -> None:
         self.settings, self.request, self.tell, self.record = settings, request, tell, record
         self.idle: list[_Worker] = []
         self.busy: list[_Worker] = []
@@ -183,7 +183,7 @@ class _Pool:
         self.tell(attempt.place, given_up(attempt.spec, f"the process of the run {how}{times}; what it said is in {log}"))
 
     def _log(self, slot: Slot) -> Path:
-        return Path(os.devnull) if self.record is None else self.record.log(f"worker-{slot.number}.log")
+        return self.record.log(f"worker-{slot.number}.log")
 
 
 def _ordinal(number: int) -> str:
