@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench clean
+.PHONY: help setup demo test test-fast test-slurm test-faults lint format bench clean
 
 help:  ## show this help
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "aswd needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -27,6 +27,12 @@ test: $(INSTALLED)  ## run the whole test suite
 
 test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds each
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get)
+	$(BIN)/python -m tests.slurm.prove
+
+test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: a quarter of an hour
+	$(BIN)/python -m tests.launching.faults
 
 lint: $(INSTALLED)  ## check style and formatting
 	$(BIN)/ruff check .

@@ -62,7 +62,7 @@ def train(folder, *arguments):
         ("seed=${foo}", "the configuration does not come together"),
         ("task.lr=${oc.env:NO_SUCH_VARIABLE}", "task.lr must be a number; got '${oc.env:NO_SUCH_VARIABLE}'"),
         ("+data=knot", "the configuration does not come together"),
-        ("launcher.name=slurm", "launcher.name must be one of 'local'"),
+        ("launcher.name=nowhere", "launcher must be a known name; got 'nowhere'"),
         ("task.iterations=99999999999999999999999", "task.iterations must be a whole number"),
         ("task.betas=x", "task.betas must be a list of numbers; got 'x'"),
         ("trainer.max_steps=x", "trainer.max_steps must be a whole number or null; got 'x'"),
@@ -210,8 +210,9 @@ def test_every_configuration_file_says_what_the_code_says():
 
     import yaml
 
-    from aswd.configuration import LauncherSettings, PathSettings, TrainerSettings
+    from aswd.configuration import PathSettings, TrainerSettings
     from aswd.data.registry import DATA, data_settings
+    from aswd.launching.settings import LAUNCHERS
     from aswd.paths import config_dir
     from aswd.tasks.registry import TASKS, task_settings
     from aswd.training.loggers import LoggerSettings
@@ -230,7 +231,9 @@ def test_every_configuration_file_says_what_the_code_says():
     for name in ("csv", "tensorboard", "wandb"):
         check("logger", name, LoggerSettings, partial=name != "wandb")
     check("paths", "default", PathSettings)
-    check("launcher", "local", LauncherSettings)
+    assert sorted(LAUNCHERS) == sorted(file.stem for file in (config_dir() / "launcher").glob("*.yaml"))
+    for name, schema in LAUNCHERS.items():
+        check("launcher", name, schema)
 
 
 def test_help_is_for_newcomers(capsys):

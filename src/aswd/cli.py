@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", help="what there is to choose from, and the runs in the store", description=_LIST)
     listing.add_argument("what", choices=["distances", "data", "tasks", "artifacts", "runs"], help="what to list")
+    listing.add_argument("--failed", action="store_true", help="of the runs, only those that failed, each with its reason")
     listing.add_argument("--output-dir", **_OUTPUT_DIR)
     listing.set_defaults(run=_list)
 
@@ -73,6 +74,16 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--output-dir", **_OUTPUT_DIR)
     report.set_defaults(run=_report)
 
+    status = commands.add_parser("status", help="how far a sweep is, also one in another terminal or on a cluster", description=_STATUS)
+    status.add_argument("--watch", action="store_true", help="show it again and again until it has ended")
+    status.add_argument("--output-dir", **_OUTPUT_DIR)
+    status.set_defaults(run=_status)
+
+    clean = commands.add_parser("clean", help="remove what is broken or superseded from the store", description=_CLEAN)
+    clean.add_argument("--yes", action="store_true", help="remove it without asking")
+    clean.add_argument("--output-dir", **_OUTPUT_DIR)
+    clean.set_defaults(run=_clean)
+
     bench = commands.add_parser("bench", help="measure how fast the distances and the flow are", description=_BENCH)
     bench.add_argument("what", nargs="?", choices=["distances", "flow"], default="distances", help="what to measure (default: %(default)s)")
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
@@ -90,6 +101,8 @@ _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes com
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
 _REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
 _DATA = "Fetches what is missing, checks what is there, and says where it is, how many pictures of which size, and how many of each class."
+_STATUS = "Shows the runs of the sweeps that are going on, or of the last one: done, running, failed, waiting, and the time that is left."
+_CLEAN = "Shows what failed, is damaged or is not needed any more (results stay, and so does what can go on), asks, and removes it."
 _LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
@@ -97,7 +110,7 @@ _BASH = """_aswd() {
         COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list data reproduce report bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "train list data reproduce report status clean bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -112,7 +125,9 @@ def _rounds(text: str) -> int:
 def _list(options: argparse.Namespace) -> int:
     from aswd import listing
 
-    print(listing.runs(options.output_dir) if options.what == "runs" else getattr(listing, options.what)())
+    if options.failed and options.what != "runs":
+        raise UserError(f"--failed must be used with aswd list runs; got aswd list {options.what}")
+    print(listing.runs(options.output_dir, options.failed) if options.what == "runs" else getattr(listing, options.what)())
     return 0
 
 
@@ -121,6 +136,18 @@ def _data(options: argparse.Namespace) -> int:
 
     print(describe(options.name, options.root))
     return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from aswd.launching.status import status
+
+    return status(options.output_dir, options.watch)
+
+
+def _clean(options: argparse.Namespace) -> int:
+    from aswd.results.cleaning import clean
+
+    return clean(options.output_dir, options.yes)
 
 
 def _reproduce(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
@@ -33,10 +32,6 @@ CONFIG_NAME = "train"
 _FAULTS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, KeyError, AttributeError)  # of Hydra on odd input
 
 
-class StopSweep(BaseException):
-    """Raised by a job: leaves Hydra's loop over the jobs of a sweep, which goes on after any ordinary exception."""
-
-
 @dataclass
 class Call:
     """A command line: what to override, whether it is a sweep, and where else to look for configurations."""
@@ -60,19 +55,20 @@ def asked(arguments: list[str]) -> Call | None:
             raise UserError(f"{flag} must be left out: the configuration is aswd's own; --config-dir DIR adds a folder to it")
     if parsed.config_dir is not None and not Path(parsed.config_dir).is_dir():
         raise UserError(f"--config-dir must be a folder; got {parsed.config_dir!r}")
+    for override in parsed.overrides:
+        if override.lstrip("+~").startswith(("hydra/launcher", "hydra/sweeper")):
+            raise UserError(f"{override} must be left out: launcher=local, pool or slurm says how the runs of a sweep are started")
     return Call(parsed.overrides, bool(parsed.multirun), parsed.config_dir)
 
 
-def hydra_main(arguments: list[str], job: Callable[[DictConfig], None]) -> int:
-    """Hand the arguments and the job to Hydra; its exit code."""
+def hydra_main(arguments: list[str]) -> int:
+    """Hand over to Hydra what is its own: help, completion, the printed configuration; its exit code."""
     former = sys.argv
     sys.argv = ["aswd train", *arguments]
     try:
-        hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=CONFIG_NAME)(job)()
+        hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=CONFIG_NAME)(lambda config: None)()
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 1
-    except StopSweep:
-        pass
     finally:
         sys.argv = former
         GlobalHydra.instance().clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from aswd.data.registry import DATA, data_settings
 from aswd.distances import READINGS, available, build, options, resolved_options
 from aswd.distances.checks import check_at_least, check_choice, nearest
 from aswd.errors import UserError
+from aswd.launching.settings import LAUNCHERS, LauncherSettings, LocalSettings
 from aswd.results.store import Run, canonical, key_of
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.training.loggers import LoggerSettings
@@ -74,20 +75,6 @@ class PathSettings:
             raise ValueError("output_dir must be a folder; got an empty text")
 
 
-@dataclass
-class LauncherSettings:
-    """How the runs of a sweep are started.
-
-    Args:
-        name: ``local``: one after the other, in this process.
-    """
-
-    name: str = "local"
-
-    def __post_init__(self) -> None:
-        check_choice("name", self.name, ["local"])
-
-
 @dataclass(frozen=True)
 class RunSpec:
     """All that a run is: settings, distance, seeds."""
@@ -102,6 +89,7 @@ class RunSpec:
     logger: LoggerSettings
     paths: PathSettings
     force: bool
+    launcher: LauncherSettings = field(default_factory=LocalSettings)
 
     @property
     def title(self) -> str:
@@ -199,12 +187,12 @@ def resolve(config: DictConfig) -> RunSpec:
         for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
     )
     _check_devices(task, trainer)
-    _section(config, "launcher", LauncherSettings)
+    launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, LAUNCHERS.__getitem__))
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
     task = _read(task, top.reading)
     name, distance = _distance(config, task, data, top.reading)
     seeds = tuple(range(top.seed, top.seed + top.replicas))
-    return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
+    return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force, launcher)
 
 
 @dataclass
@@ -234,6 +222,7 @@ _KINDS = {
     "list[float]": "a list of numbers",
     "list[float] | None": "a list of numbers or null",
     "list[str]": "a list of texts",
+    "dict[str, Any]": "a group of options, as in {qos: long}",
 }
 
 

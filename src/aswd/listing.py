@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
 from aswd.tables import table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def distances() -> str:
@@ -40,13 +44,15 @@ def artifacts() -> str:
     return table(("artifact", "in the paper", "cells", "what it shows"), rows)
 
 
-def runs(output_dir: Path) -> str:
+def runs(output_dir: Path, failed: bool = False) -> str:
     """The runs in the store with their states and final metrics; seeds of one key in one line where they share a state."""
     from aswd.results import records
 
     frame = records(output_dir)
     if frame.empty:
         return f"no runs in {output_dir}: aswd train makes some"
+    if failed:
+        return _failures(frame[frame["state"].isin(["failed", "damaged"])])
     shown = [name for name in frame.columns if name.startswith("log10_")]
     rows = []
     for (task, name, distance, key, state), group in frame.groupby(["task", "data", "distance", "key", "state"], sort=True):
@@ -54,6 +60,14 @@ def runs(output_dir: Path) -> str:
         reasons = group["reason"].dropna().unique()
         rows.append((task, name, distance, key, state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
     return table(("task", "data", "distance", "key", "state", "seeds", *(f"mean {c}" for c in shown), "reason"), rows)
+
+
+def _failures(frame: DataFrame) -> str:
+    """Runs that failed or are damaged, one in a line, with the reason and the folder, where the traceback is."""
+    if frame.empty:
+        return "no run has failed"
+    rows = [(row.task, row.data, row.distance, row.seed, row.state, row.folder, row.reason) for row in frame.itertuples()]
+    return table(("task", "data", "distance", "seed", "state", "folder", "reason"), rows)
 
 
 def _ranges(seeds: Iterable[int]) -> str:

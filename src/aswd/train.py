@@ -6,8 +6,6 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
-
 from aswd.errors import UserError
 from aswd.paths import check_writable
 
@@ -23,20 +21,15 @@ def main(arguments: list[str] | None = None) -> int:
     arguments.sort(key=lambda one: not (one in ("-m", "--multirun") or (one.startswith("--") and "=" in one)))  # Hydra wants flags first
     try:
         from aswd.composition import asked, checked_plan, config_store_distances, hydra_main
-        from aswd.training.signals import StopRequest
 
         config_store_distances()
         call = asked(arguments)
         if call is None:  # help, completion and the like are Hydra's own
-            return hydra_main(arguments, _nothing)
+            return hydra_main(arguments)
         runs = checked_plan(call)
         for folder in {run.paths.output_dir for run in runs}:
             check_writable(folder)
-        _prepare_data(runs)
-        sweep = _Sweep(len(runs), StopRequest())
-        with sweep.request.listening():
-            code = hydra_main(arguments, sweep.job)
-        return sweep.close() or code
+        return _carry_out(runs)
     except UserError as error:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
@@ -45,46 +38,34 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _prepare_data(runs: list[RunSpec]) -> None:
-    """Have the data of all that is still to be run, or refuse, before anything is run."""
-    from aswd.data.fetch import prepare
-    from aswd.results.store import RunState
+def _carry_out(runs: list[RunSpec]) -> int:
+    from aswd.launching.launch import launch
+    from aswd.training.signals import StopRequest
 
-    due = (run for run in runs if run.force or any(run.run(seed).state is not RunState.DONE for seed in run.seeds))
-    for settings in {repr(run.data): run.data for run in due}.values():
-        prepare(settings)
-
-
-def _nothing(config: DictConfig) -> None:
-    """For Hydra's own commands, which run no job."""
+    sweep = _Sweep(runs, StopRequest())
+    launch(runs, sweep.request, sweep.tell)
+    return sweep.close()
 
 
 class _Sweep:
-    """The jobs of one call, and what has become of them."""
+    """The runs of one call, and what has become of them."""
 
-    def __init__(self, total: int, request: StopRequest) -> None:
-        self.total, self.number, self.request = total, 0, request
+    def __init__(self, runs: list[RunSpec], request: StopRequest) -> None:
+        self.runs, self.request = runs, request
+        self.total, self.number = len(runs), 0
         self.outcomes: list[Outcome] = []
-        self.forced = False
+        self.forced = any(spec.force for spec in runs)
 
-    def job(self, config: DictConfig) -> None:
-        """One job: carry it out and say what came of it."""
-        from aswd.composition import StopSweep
-        from aswd.configuration import resolve
-        from aswd.training.run import carry_out
-
+    def tell(self, place: int, ended: list[Outcome]) -> None:
+        """Say what came of a run."""
         self.number += 1
-        spec = resolve(config)
-        self.forced |= spec.force
-        ended = carry_out(spec, self.request)
         self.outcomes += ended
-        place = f"[{self.number}/{self.total}] " if self.total > 1 else ""
+        spec = self.runs[place]
+        mark = f"[{self.number}/{self.total}] " if self.total > 1 else ""
         for word, text in _said(ended).items():
-            print(f"{place}{spec.title} {text}: {word}", flush=True)
+            print(f"{mark}{spec.title} {text}: {word}", flush=True)
         if self.total == 1:
             print(f"in {spec.folder}")
-        if self.request.number is not None:
-            raise StopSweep
 
     def close(self) -> int:
         """Say what the sweep came to; the exit code."""
@@ -101,7 +82,7 @@ class _Sweep:
                 how = "the same command without force=true" if self.forced else "the same command"
                 print(f"stopped as asked; {how} goes on from the checkpoint", file=sys.stderr)
             return 128 + self.request.number
-        return 1 if words["failed"] else 0
+        return 1 if words["failed"] or words["interrupted"] else 0
 
 
 def _said(outcomes: list[Outcome]) -> dict[str, str]:
@@ -110,10 +91,10 @@ def _said(outcomes: list[Outcome]) -> dict[str, str]:
     for outcome in outcomes:
         texts = {
             "skipped": "done before, skipped (force=true runs it again)",
-            "running": "another process is at it, left to that",
+            "running": outcome.text or "another process is at it, left to that",
             "interrupted": outcome.text,
             "failed": f"failed, {outcome.text}",
-            "done": f"done, {outcome.text}" if len(outcomes) == 1 else "done",
+            "done": f"done, {outcome.text}" if len(outcomes) == 1 and outcome.text else "done",
         }
         words.setdefault(texts[outcome.word], []).append(outcome.run.seed)
     return {word: f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds" for word, seeds in words.items()}

@@ -19,10 +19,11 @@ from aswd.artifacts.kinds import kind
 from aswd.artifacts.page import Page
 from aswd.distances import READINGS
 from aswd.errors import UserError
+from aswd.launching.launch import launch
 from aswd.paths import check_writable
 from aswd.results.statistics import mean_and_band
 from aswd.training.circumstances import circumstances
-from aswd.training.run import carry_out
+from aswd.training.run import Outcome
 from aswd.training.signals import StopRequest
 
 
@@ -71,24 +72,26 @@ def _measure(page: Page, dry_run: bool) -> int:
 
 
 def _run(found: list[Cell]) -> int:
-    request = StopRequest()
+    """Run the cells that are not done, with the launcher that their overrides name."""
     missing = [cell for cell in found if len(cell.done) < len(cell.spec.seeds)]
     print(f"{len(found) - len(missing)} of {len(found)} cells are done; {len(missing)} to run", flush=True)
-    code = 0
-    for number, cell in enumerate(missing, 1):
-        # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
-        outcomes = carry_out(replace(cell.spec, task=replace(cell.spec.task, pictures=False)), request)
-        words = [one.word for one in outcomes]
+    request, ended = StopRequest(), []
+
+    def tell(place: int, outcomes: list[Outcome]) -> None:
+        ended.extend(outcomes)
+        cell, words = missing[place], [one.word for one in outcomes]
         counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-        print(f"[{number}/{len(missing)}] {cell.data}, {cell.label}: {counted}", flush=True)
+        print(f"[{place + 1}/{len(missing)}] {cell.data}, {cell.label}: {counted}", flush=True)
         for one in outcomes:
             if one.word == "failed":
-                code = 1
                 print(f"failed: {one.run.folder}: {one.text} (the traceback is in its error.txt)", file=sys.stderr)
-        if request.number is not None:
-            print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
-            return 128 + request.number
-    return code
+
+    # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
+    launch([replace(cell.spec, task=replace(cell.spec.task, pictures=False)) for cell in missing], request, tell)
+    if request.number is not None:
+        print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
+        return 128 + request.number
+    return 1 if any(one.word == "failed" for one in ended) else 0
 
 
 def _say_what_is_missing(found: list[Cell], metric: str) -> None:

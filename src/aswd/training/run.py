@@ -106,7 +106,7 @@ def _attempt(spec: RunSpec, pending: list[int], locks: Locks, request: StopReque
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
-            spec.run(seed).fail(f"the loss of seed {seed} is not finite at step {step}", traceback.format_exc(), step)
+            _note_failure(spec.run(seed), f"the loss of seed {seed} is not finite at step {step}", step)
         return [Outcome("failed", spec.run(seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
     except Interrupted as error:
         return [Outcome("interrupted", spec.run(seed), str(error), error.number) for seed in pending]
@@ -117,8 +117,16 @@ def _attempt(spec: RunSpec, pending: list[int], locks: Locks, request: StopReque
     except Exception as error:
         rest = _rest(pending, done)
         for seed in rest:
-            spec.run(seed).fail(_reason(error), traceback.format_exc(), None)
+            _note_failure(spec.run(seed), _reason(error), None)
         return [*done, *(Outcome("failed", spec.run(seed), _reason(error)) for seed in rest)]
+
+
+def _note_failure(run: Run, reason: str, step: int | None) -> None:
+    """Write down why a run failed; on a full disk that cannot be, and the run is then one that was cut off."""
+    try:
+        run.fail(reason, traceback.format_exc(), step)
+    except OSError as error:
+        print(f"aswd: the failure of {run.folder} could not be written down ({_reason(error)})", file=sys.stderr)
 
 
 def _rest(pending: list[int], done: list[Outcome]) -> list[int]:

@@ -22,10 +22,14 @@ class StopRequest:
     """Whether, and by which signal, this process was asked to stop; a second Ctrl-C stops it at once.
 
     One serves all runs of a call: a request that comes while a run writes its record is kept for the runs after it.
+
+    Args:
+        also: a further signal that asks to stop, such as that of a cluster before a job's time is over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also: signal.Signals | None = None) -> None:
         self.number: int | None = None
+        self._signals = SIGNALS if also is None else (*SIGNALS, also)
 
     @contextmanager
     def listening(self) -> Iterator[StopRequest]:
@@ -33,7 +37,7 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
-        former = {number: signal.getsignal(number) for number in SIGNALS}
+        former = {number: signal.getsignal(number) for number in self._signals}
         try:
             self.take_over()
             yield self
@@ -44,7 +48,7 @@ class StopRequest:
     def take_over(self) -> None:
         """Be the one who is told, also where Lightning, which would leave without a checkpoint, has put itself in between."""
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
+            for number in self._signals:
                 signal.signal(number, self._note)
 
     def _note(self, number: int, frame: object) -> None:

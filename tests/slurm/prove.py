@@ -1,0 +1,177 @@
+"""``make test-slurm``: a sweep through ``launcher=slurm`` on a real SLURM, with everything going wrong that does on a cluster.
+
+A job is killed, one is cancelled, one comes to the end of its time, the controller dies and comes back; then the same command is run again.
+In the end every run is in the store exactly once, with the numbers of a local run.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from aswd.results import Run, RunState, records
+from tests.launching.stores import command, counted, differing, digests, is_untouched, lost
+from tests.slurm.cluster import Cluster, obstacle
+
+RUNS = 6
+SWEEP = [
+    *("-m", f"seed=range(0,{RUNS})", "data=knot", "distance=aswd", "distance.num_projections=10", "data.num_samples=60"),
+    *("task.iterations=600", "task.evaluate_every=20", "task.num_frames=4", "task.pictures=false"),
+    *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false", "trainer.checkpoint_seconds=1"),
+]
+ON_SLURM = ["launcher=slurm", "launcher.partition=short", "launcher.timeout_min=20", "launcher.mem_gb=1", "launcher.cpus=1"]
+ON_SLURM += ["launcher.setup=['export ASWD_SETUP=read']", "launcher.poll_seconds=1"]
+
+
+def main():
+    """Prove it, or say why that cannot be done here."""
+    reason = obstacle()
+    if reason is not None:
+        print(f"make test-slurm: NOT RUN: {reason}")
+        return 0
+    start = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also then it cleans up
+    with tempfile.TemporaryDirectory(prefix="aswd-slurm-") as folder:
+        expected, store = Path(folder, "local"), Path(folder, "store")
+        with Cluster(Path(folder, "cluster")) as cluster:
+            foreign = cluster.foreign_sockets()
+            assert not foreign, foreign
+            say(f"SLURM {cluster.ask('sinfo', '--version').split()[-1]} is up, on the loopback only")
+            first = through_trouble(cluster, store)
+            second = again(store, first)
+            left_and_found_again(cluster, Path(folder, "left"))
+            artifact(Path(folder, "artifact"))
+        subprocess.run(command("train", *SWEEP, f"paths.output_dir={expected}"), check=True, stdout=subprocess.DEVNULL)
+        assert second == {"done": 1, "skipped": RUNS - 1}, second
+        assert not lost(store, expected)
+        assert not differing(store, expected)
+    say(f"{RUNS} runs, 1 job killed, 1 cancelled, 1 out of time, controller restarted: 0 lost, 0 repeated, 0 differing from a local run")
+    say(f"proved in {time.monotonic() - start:.0f} seconds; no daemon and no file is left (the Debian packages stay installed)")
+    return 0
+
+
+def through_trouble(cluster, store):
+    """The sweep, and all that happens to it; gives back its counts."""
+    process = subprocess.Popen(
+        command("train", *SWEEP, *ON_SLURM, f"paths.output_dir={store}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    victims = {}
+    for trouble in ("killed", "cancelled", "out of time"):
+        seed, job = running(store, process, victims.values())
+        victims[trouble] = seed
+        if trouble == "killed":
+            os.kill(owner(store, seed), signal.SIGKILL)
+        elif trouble == "cancelled":
+            subprocess.run(["scancel", job], check=True)
+        else:
+            subprocess.run(["scontrol", "update", f"JobId={job}", "TimeLimit=1"], check=True)
+            limited = job
+        say(f"job {job} (seed {seed}): {trouble}")
+    wait_until(
+        lambda: int(cluster.job(limited).get("Restarts", 0)) >= 1, process, 240, "the job out of time was not put back into the queue"
+    )
+    steps = list(run_of(store, victims["out of time"]).folder.glob("checkpoints/*.ckpt"))
+    assert steps, "a job out of time leaves a checkpoint"
+    say(f"job {limited} is back in the queue, with its checkpoint of {max(steps).stem}")
+    cluster.kill_controller()
+    say("the controller is dead")
+    time.sleep(20)  # longer than squeue tries
+    cluster.start_controller()
+    subprocess.run(["scontrol", "update", f"JobId={limited}", "TimeLimit=20"], check=True)
+    say("the controller is back")
+    out, err = process.communicate(timeout=900)
+    print(out, err, sep="")
+    counts = counted(out)
+    assert counts == {"done": RUNS - 1, "interrupted": 1}, (counts, err)
+    assert process.returncode == 1, process.returncode
+    assert "SLURM does not answer; waiting for it" in err
+    assert run_of(store, victims["cancelled"]).state is RunState.CUT_OFF
+    log = "".join(path.read_text() for path in store.glob(f"sweeps/*/logs/{limited}_0_log.out"))
+    assert "goes back into the queue" in log, log
+    return digests(store)
+
+
+def again(store, before):
+    """The same command: what was finished is not touched, what was cancelled is done."""
+    done = subprocess.run(command("train", *SWEEP, *ON_SLURM, f"paths.output_dir={store}"), capture_output=True, text=True)
+    print(done.stdout, done.stderr, sep="")
+    assert done.returncode == 0, done.returncode
+    assert is_untouched(store, before), "a finished run was repeated"
+    frame = records(store)
+    assert sorted(frame["seed"]) == list(range(RUNS)), "every run is there exactly once"
+    assert set(frame["state"]) == {"done"}
+    assert all(Run(Path(folder)).damage() is None for folder in frame["folder"])
+    return counted(done.stdout)
+
+
+def left_and_found_again(cluster, store):
+    """Submitted without waiting; then waited for by the same command, which submits nothing."""
+    short = [*SWEEP, "seed=7,8", "task.iterations=50", *ON_SLURM, f"paths.output_dir={store}"]
+    done = subprocess.run(command("train", *short, "launcher.wait=false"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "in the queue as job" in done.stdout, done.stdout
+    before = cluster.ask("squeue", "--noheader", "--states=all", "--format=%A").split()
+    status = subprocess.run(command("status", "--output-dir", str(store)), capture_output=True, text=True)
+    assert "in the queue" in status.stdout, status.stdout + status.stderr
+    done = subprocess.run(command("train", *short), capture_output=True, text=True)
+    assert "of an earlier start are still in the queue" in done.stdout, done.stdout + done.stderr
+    assert counted(done.stdout) == {"done": 2}, done.stdout
+    assert cluster.ask("squeue", "--noheader", "--states=all", "--format=%A").split() == before
+    say("jobs that were left in the queue are found by the next start")
+
+
+def artifact(store):
+    """An artifact, several runs to a job."""
+    options = ["trainer.max_steps=3", "data.num_samples=30", "trainer.accelerator=cpu", "launcher.runs_per_job=10", *ON_SLURM]
+    done = subprocess.run(
+        command("reproduce", "flow_main", "--scale", "smoke", "--output-dir", str(store), *options), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(records(store)["state"]) == {"done"}
+    say(f"aswd reproduce flow_main: {len(records(store))} runs through SLURM")
+
+
+def running(store, process, but):
+    """A seed that has a checkpoint and is being run, and its job."""
+    found = {}
+
+    def look():
+        for record in store.glob("sweeps/*/sweep.json"):
+            for job, (place, *_) in json.loads(record.read_text()).get("jobs", {}).items():
+                run = run_of(store, place) if list(store.glob("runs/*/*/*/*")) else None
+                if run and place not in but and run.state is RunState.RUNNING and list(run.folder.glob("checkpoints/*.sha256")):
+                    found[place] = job
+        return bool(found)
+
+    wait_until(look, process, 300, "no job is running")
+    seed = min(found)
+    return seed, found[seed]
+
+
+def run_of(store, seed):
+    (folder,) = store.glob("runs/*/*/*/*")
+    return Run(folder / f"seed={seed}")
+
+
+def owner(store, seed):
+    return json.loads(run_of(store, seed).lock.read_text())["pid"]
+
+
+def wait_until(is_so, process, seconds, complaint):
+    end = time.monotonic() + seconds
+    while not is_so():
+        if process.poll() is not None or time.monotonic() > end:
+            raise AssertionError(f"{complaint}:\n{''.join(map(str, process.communicate(timeout=10)))}")
+        time.sleep(0.2)
+
+
+def say(text):
+    print(f"test-slurm: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
