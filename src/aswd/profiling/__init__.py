@@ -1,0 +1,1 @@
+"""``aswd profile``: where the time of a run goes."""
