@@ -85,7 +85,7 @@ def workspace(artifact: Artifact, title: str, found: list[Member], project: str,
         ],
         settings=spaces.WorkspaceSettings(x_axis=STEP, max_runs=1000),
         runset_settings=spaces.RunsetSettings(
-            filters=[expr.Metric("Group").isin(groups), expr.Metric("JobType") == artifact.task],
+            filters=expr.And(expr.Metric("Group").isin(groups), expr.Metric("JobType") == artifact.task),
             groupby=[expr.Config(label)],
             order=[expr.Ordering(expr.Summary(f"final/{artifact.metric}"))],
             pinned_columns=[f"summary:final/{artifact.metric}", f"summary:best/{metric}", "summary:wall_time"],

@@ -17,14 +17,13 @@ import yaml
 from aswd.errors import UserError
 from aswd.mirror.naming import Names, media, media_name, pictures_in
 from aswd.mirror.samples import samples_picture
-from aswd.mirror.session import STEP, sentence
+from aswd.mirror.session import STEP, TIMEOUT, sentence
 from aswd.mirror.summary import summary
 from aswd.results.files import digest, read_json
 from aswd.results.headline import headline_of
 from aswd.results.store import Run, RunState
 
 FORMAT = 1  # of what is replayed: a higher number has everything replayed again
-TIMEOUT = 30  # seconds to wait for a server
 RESULTS, SAMPLES = "results", "samples"  # the table of final values, and the picture of what a run ended with
 
 

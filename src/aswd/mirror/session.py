@@ -12,6 +12,7 @@ from urllib.parse import urlparse
 from aswd.errors import UserError
 
 MODES = ("auto", "online", "offline")
+TIMEOUT = 30  # seconds to wait for a server
 STEP = "trainer/global_step"  # the x axis: _step counts calls of log, pictures among them
 
 

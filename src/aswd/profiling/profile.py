@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from torch.profiler import ProfilerActivity
 from aswd.composition import Call, checked_plan
 from aswd.configuration import PathSettings, RunSpec
 from aswd.errors import UserError
-from aswd.paths import check_writable
 from aswd.profiling.labels import PARTS, WHOLE, labelled, part_of, replaced
 from aswd.results.files import write_atomically, write_json
 from aswd.tables import table
@@ -48,9 +46,11 @@ def profile(overrides: list[str], steps: int, output_dir: Path) -> int:
     if known is not None and known < WARM_UP + 2:
         raise UserError(f"task.iterations must be at least {WARM_UP + 2} to be profiled; got {known}")
     steps = steps if known is None else min(steps, (known - WARM_UP) // 2)
-    check_writable(output_dir)
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # the profiler would talk about itself
     folder = Path(output_dir, "profile", f"{spec.task.name}-{spec.data.name}-{spec.distance_name}-{spec.key}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--output-dir must be a folder that can be written to; got {str(output_dir)!r}: {error.strerror}") from None
     with TemporaryDirectory(prefix="aswd-profile-") as scratch:
         watch = _Watch(steps)
         _run(spec, Path(scratch), watch)

@@ -12,7 +12,7 @@ from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
 
 from aswd.distances.checks import check_choice
 from aswd.mirror.naming import Names, media, media_name
-from aswd.mirror.session import MODES, STEP, imported, is_installed, is_online, sentence
+from aswd.mirror.session import MODES, STEP, TIMEOUT, imported, is_installed, is_online, sentence
 from aswd.mirror.summary import summary
 from aswd.results.store import Metrics
 
@@ -63,12 +63,12 @@ def make_loggers(spec: RunSpec, folder: Path, resumed: bool = False) -> list[Log
 
 def _wandb_logger(spec: RunSpec, resumed: bool) -> WandbLogger:
     settings = spec.logger
-    imported(spec.paths.output_dir)
+    wandb = imported(spec.paths.output_dir)
     names = Names(spec.task.name, spec.data.name, spec.distance_name, spec.key, spec.seeds, spec.reading)
     logger = WandbLogger(
         project=settings.project,
         entity=settings.entity,
-        offline=not is_online(settings.mode),
+        mode="online" if is_online(settings.mode) else "offline",
         save_dir=str(Path(spec.paths.output_dir, "wandb").absolute()),
         name=names.name,
         group=settings.group or names.group,
@@ -77,6 +77,7 @@ def _wandb_logger(spec: RunSpec, resumed: bool) -> WandbLogger:
         resume="allow" if resumed else None,  # a run that starts anew takes the place of what was under its id
         tags=[*names.tags, *settings.tags],
         config={**spec.plain(), "key": spec.key},
+        settings=wandb.Settings(init_timeout=TIMEOUT),
     )
     logger.experiment.define_metric(STEP)
     logger.experiment.define_metric("*", step_metric=STEP)
