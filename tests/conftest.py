@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 
@@ -7,3 +9,16 @@ def _one_thread():
     """Two workers share two cores; and comparisons of replicas are made at one thread."""
     torch.set_num_threads(1)
     torch.manual_seed(1234)
+
+
+@pytest.fixture
+def without_wandb_key(monkeypatch, tmp_path):
+    """As on a machine that has never heard of W&B; keys that a test sets are forgotten by wandb, too."""
+    for name in ("WANDB_API_KEY", "WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_MODE", "WANDB_BASE_URL", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    yield
+    if "WANDB_API_KEY" in os.environ:
+        import wandb
+
+        wandb.teardown()

@@ -9,6 +9,7 @@ from pathlib import Path
 import aswd
 from aswd.errors import UserError
 
+_WITH_OVERRIDES = ("reproduce", "wandb", "search", "profile")  # commands that take OPTION=VALUE
 _OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the results (default: %(default)s)"}
 
 
@@ -30,7 +31,7 @@ def _main(arguments: list[str]) -> int:
     parser = _parser()
     # argparse takes no further positional arguments after an option, where people write them.
     options, options.overrides = parser.parse_known_args(arguments)
-    mistaken = [one for one in options.overrides if arguments[0] != "reproduce" or one.startswith("-") or "=" not in one]
+    mistaken = [one for one in options.overrides if arguments[0] not in _WITH_OVERRIDES or one.startswith("-") or "=" not in one]
     if mistaken:
         parser.error(f"unrecognized arguments: {' '.join(mistaken)}")
     try:
@@ -84,6 +85,23 @@ def _parser() -> argparse.ArgumentParser:
     clean.add_argument("--output-dir", **_OUTPUT_DIR)
     clean.set_defaults(run=_clean)
 
+    _add_wandb(commands)
+
+    search = commands.add_parser("search", help="search for hyper-parameters; every trial is a run of the store", description=_SEARCH)
+    search.usage = "aswd search OPTION=VALUE ... --over OPTION=VALUES ... [--trials N] [--seeds N] [--search-seed N] [--output-dir DIR]"
+    search.add_argument("--over", action="append", default=[], metavar="OPTION=VALUES", help=_OVER)
+    search.add_argument("--trials", type=_at_least_one, default=20, help="trials in all, earlier ones included (default: %(default)s)")
+    search.add_argument("--seeds", type=_at_least_one, default=3, help="seeds of every trial (default: %(default)s)")
+    search.add_argument("--search-seed", type=_whole, default=0, help="of the search itself; another one is another search (default: 0)")
+    search.add_argument("--output-dir", **_OUTPUT_DIR)
+    search.set_defaults(run=_search)
+
+    profile = commands.add_parser("profile", help="tell where the time of a run goes", description=_PROFILE)
+    profile.usage = "aswd profile OPTION=VALUE ... [--steps N] [--output-dir DIR]"
+    profile.add_argument("--steps", type=_at_least_one, default=50, help="steps to look at, after a warm-up (default: %(default)s)")
+    profile.add_argument("--output-dir", **_OUTPUT_DIR)
+    profile.set_defaults(run=_profile)
+
     bench = commands.add_parser("bench", help="measure how fast the distances and the flow are", description=_BENCH)
     bench.add_argument("what", nargs="?", choices=["distances", "flow"], default="distances", help="what to measure (default: %(default)s)")
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
@@ -96,6 +114,40 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_wandb(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("wandb", help="replay runs of the store to W&B, and build dashboards there", description=_WANDB)
+    parser.set_defaults(run=lambda _: parser.print_help() or 0)
+    actions = parser.add_subparsers(metavar="ACTION")
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument("--project", default="aswd", help="W&B project (default: %(default)s)")
+    where.add_argument("--entity", help="W&B user or team (default: your own)")
+    where.add_argument("--mode", choices=["auto", "online", "offline"], default="auto", help="auto: online if logged in (default)")
+    where.add_argument("--scale", default="laptop", help="of the artifact: smoke, laptop or paper (default: %(default)s)")
+    where.add_argument("--reading", default="reference", help="of the artifact (default: %(default)s)")
+    where.add_argument("--output-dir", **_OUTPUT_DIR)
+    sync = actions.add_parser("sync", parents=[where], help="replay runs, each once under its own id", description=_SYNC)
+    sync.usage = (
+        "aswd wandb sync [COLUMN=VALUE[,VALUE] ...] [--artifact NAME [--scale S] [--reading R]] [--tag T] [--again]\n"
+        "       [--project P] [--entity E] [--mode auto|online|offline] [--output-dir DIR]"
+    )
+    sync.add_argument("--artifact", help="only the runs of this artifact, with its name as a tag and their labels in it")
+    sync.add_argument("--tag", action="append", default=[], help="a further tag; can be repeated")
+    sync.add_argument("--again", action="store_true", help="also what was replayed before")
+    sync.set_defaults(run=_wandb_sync)
+    dashboard = actions.add_parser("dashboard", parents=[where], help="a saved workspace for an artifact", description=_DASHBOARD)
+    dashboard.add_argument("artifact", help="one of aswd list artifacts")
+    dashboard.set_defaults(run=_wandb_dashboard)
+
+
+_WANDB = "The store is the record and W&B its mirror: everything works offline and without an account."
+_SYNC = (
+    "Replays finished and failed runs of the store, one W&B run a seed. What was replayed before is passed over; a record that has changed "
+    "takes the place of what was under its id. Filters are columns of the runs: task=flow data=knot,heart seed=0 distance.penalty=0.1."
+)
+_DASHBOARD = "Builds one workspace a data set: curves by distance with seeds averaged, final values, tables, pictures. Offline: as JSON."
+_SEARCH = "Optuna proposes, the store runs: a trial that is done is not run again, a search that was killed goes on with the same command."
+_OVER = "an option and its values: log(LOW,HIGH), linear(LOW,HIGH), int(LOW,HIGH), intlog(LOW,HIGH) or VALUE,VALUE,...; can be repeated"
+_PROFILE = "Runs some steps under torch's profiler, away from the store, and says where their time went; with a trace for the browser."
 _BENCH = "Times distances against plain versions and POT, or the flow against single runs and a bare loop, alternatives taking turns."
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
@@ -106,11 +158,13 @@ _CLEAN = "Shows what failed, is damaged or is not needed any more (results stay,
 _LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
-    if [[ $words == *" train "* ]]; then
-        COMPREPLY=($(COMP_LINE="aswd-train ${words#* train }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
+    if [[ $words == "aswd wandb "* && ${COMP_CWORD} -eq 2 ]]; then
+        COMPREPLY=($(compgen -W "sync dashboard" -- "${COMP_WORDS[COMP_CWORD]}"))
+    elif [[ $words =~ " "(train|search|profile)" " ]]; then
+        COMPREPLY=($(COMP_LINE="aswd-train ${words#* ${BASH_REMATCH[1]} }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list data reproduce report status clean bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "train list data reproduce report status clean wandb search profile bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -119,6 +173,18 @@ COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
 def _rounds(text: str) -> int:
     if not text.isdecimal() or int(text) < 3:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 3; got {text!r}")
+    return int(text)
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r}")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r}")
     return int(text)
 
 
@@ -161,6 +227,39 @@ def _report(options: argparse.Namespace) -> int:
 
     print(f"Report: {report(options.output_dir)}")
     return 0
+
+
+def _wandb_sync(options: argparse.Namespace) -> int:
+    from aswd.mirror.sync import sync
+
+    series = None
+    if options.artifact is not None:
+        from aswd.mirror.series import labels
+
+        series = labels(options.artifact, options.scale, options.reading, options.output_dir)
+    where = options.project, options.entity, options.mode
+    return sync(options.output_dir, *where, options.overrides, options.tag, options.again, series)
+
+
+def _wandb_dashboard(options: argparse.Namespace) -> int:
+    from aswd.mirror.dashboard import dashboard
+
+    if options.overrides:
+        raise UserError(f"{options.overrides[0]} must be left out: a dashboard is of an artifact as it is declared")
+    what = options.artifact, options.scale, options.reading, options.output_dir
+    return dashboard(*what, options.project, options.entity, options.mode)
+
+
+def _search(options: argparse.Namespace) -> int:
+    from aswd.search.study import search
+
+    return search(options.overrides, options.over, options.trials, options.seeds, options.search_seed, options.output_dir)
+
+
+def _profile(options: argparse.Namespace) -> int:
+    from aswd.profiling.profile import profile
+
+    return profile(options.overrides, options.steps, options.output_dir)
 
 
 def _bench(options: argparse.Namespace) -> int:

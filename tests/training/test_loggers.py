@@ -1,35 +1,22 @@
 """The mirrors, read back from what they really wrote."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from aswd.mirror.session import logged_in
 from aswd.tasks.flow import Flow
-from aswd.training import loggers
 from aswd.training.run import carry_out
 from tests.training.small import small_spec
+from tests.wandb_files import media_of, read_wandb, summary_of, wandb_files
+
+pytestmark = pytest.mark.usefixtures("without_wandb_key")
 
 
 def wandb_records(folder):
     """The records of the one W&B run below ``folder``, by type."""
-    (path,) = Path(folder).rglob("*.wandb")
-    command = [str(Path(sys.executable).parent / "wandb"), "leet", "inspect", "--json", str(path)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    found = {}
-    for line in lines:
-        record = json.loads(line)
-        found.setdefault(record["type"], []).append(record[record["type"]])
-    return found
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch, tmp_path):
-    for name in ("WANDB_API_KEY", "WANDB_DATA_DIR", "WANDB_CACHE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (path,) = wandb_files(folder).values()
+    return read_wandb(path)
 
 
 @pytest.mark.slow
@@ -38,7 +25,9 @@ def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
     assert [outcome.word for outcome in carry_out(spec)] == ["done"] * 3
     found = wandb_records(tmp_path)
     (run,) = found["run"]
-    assert run["run_group"] == "flow/swiss_roll/aswd"
+    assert run["run_group"] == f"flow/swiss_roll/aswd/{spec.key}"
+    assert run["job_type"] == "flow batch"  # not to be averaged with its own seeds
+    assert run["run_id"] == f"{spec.key}-seeds-0-2"
     assert run["display_name"] == "flow swiss_roll aswd seeds 0-2"
     assert set(run["tags"]) == {"flow", "swiss_roll", "aswd", "reference", "mine"}
     assert run["config"]["update"]["distance"]["penalty"] == 0.05
@@ -46,6 +35,11 @@ def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
     text = json.dumps(found["history"])
     for name in ("w2", "w2_low", "w2_high", "distance_value", "learned_norm", "trainer/global_step", "seeds", "particles_gif"):
         assert name in text, name
+    assert media_of(found)["particles_gif"] == "video-file"
+    summary = summary_of(found)
+    assert summary["best/w2"] == summary["min/w2"] <= summary["last/w2"]
+    assert summary["best/step"] in range(31)
+    assert summary["time_per_iteration"] > 0
     assert len(found["exit"]) == 1
     assert not found["exit"][0].get("exit_code")
 
@@ -62,6 +56,44 @@ def test_a_failed_run_is_finished_in_wandb_too(tmp_path, monkeypatch):
     assert ending["exit_code"] == 1
 
 
+def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WANDB_API_KEY", "tooshort")
+    (outcome,) = carry_out(small_spec(tmp_path, "logger=wandb", "logger.mode=online", "task.iterations=2"))
+    assert outcome.word == "done"
+    said = capsys.readouterr().err
+    assert "aswd: W&B refused (" in said
+    assert "aswd wandb sync replays it later" in said
+    assert "tooshort" not in said
+
+
+def test_online_without_a_key_is_a_sentence_and_asks_nothing(tmp_path, capsys):
+    (outcome,) = carry_out(small_spec(tmp_path, "logger=wandb", "logger.mode=online", "task.iterations=2"))
+    assert outcome.word == "done"
+    assert "there is no key of W&B" in capsys.readouterr().err
+
+
+def test_a_mirror_that_breaks_in_the_middle_does_not_break_the_run(tmp_path, monkeypatch, capsys):
+    from pytorch_lightning.loggers import TensorBoardLogger
+
+    def fail(self, metrics, step):
+        raise OSError("the disk of the mirror is full")
+
+    monkeypatch.setattr(TensorBoardLogger, "log_metrics", fail)
+    (outcome,) = carry_out(small_spec(tmp_path, "logger=tensorboard"))
+    assert outcome.word == "done"
+    assert capsys.readouterr().err.count("the disk of the mirror is full") == 1
+
+
+def test_wandb_that_is_not_installed_is_a_sentence_before_any_work(tmp_path, monkeypatch):
+    import sys
+
+    from aswd.errors import UserError
+
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(UserError, match=r"logger\.name must be 'csv' or 'tensorboard' where wandb is not installed"):
+        small_spec(tmp_path, "logger=wandb")
+
+
 def test_tensorboard_has_every_metric(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -73,12 +105,12 @@ def test_tensorboard_has_every_metric(tmp_path):
 
 
 def test_online_only_with_a_key(monkeypatch, tmp_path):
-    assert not loggers._logged_in()
+    assert not logged_in()
     monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
-    assert loggers._logged_in()
+    assert logged_in()
     monkeypatch.delenv("WANDB_API_KEY")
     home = tmp_path / "home"
     home.mkdir()
     (home / ".netrc").write_text("machine api.wandb.ai login user password key\n")
     (home / ".netrc").chmod(0o600)
-    assert loggers._logged_in()
+    assert logged_in()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import netrc
-import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
+import numpy as np
 from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
 
 from aswd.distances.checks import check_choice
-from aswd.results.store import Metrics, batch_name
+from aswd.mirror.naming import Names, media, media_name
+from aswd.mirror.session import MODES, STEP, TIMEOUT, imported, is_installed, is_online, sentence
+from aswd.mirror.summary import summary
+from aswd.results.store import Metrics
 
 if TYPE_CHECKING:
     from aswd.configuration import RunSpec
-
-MODES = ("auto", "online", "offline")
 
 
 @dataclass
@@ -30,6 +30,7 @@ class LoggerSettings:
         entity: W&B user or team; your default one, if nothing is said.
         mode: ``online``, ``offline``, or ``auto``: online if this machine is logged in to W&B.
         tags: W&B tags, beside those of the run.
+        group: W&B group; the run's own, task/data/distance/key, if nothing is said.
     """
 
     name: str = "csv"
@@ -37,39 +38,60 @@ class LoggerSettings:
     entity: str | None = None
     mode: str = "auto"
     tags: list[str] = field(default_factory=list)
+    group: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("name", self.name, ["csv", "wandb", "tensorboard"])
+        if self.name == "wandb" and not is_installed():
+            raise ValueError("name must be 'csv' or 'tensorboard' where wandb is not installed; got 'wandb': pip install wandb")
         check_choice("mode", self.mode, MODES)
 
 
-def make_loggers(spec: RunSpec, folder: Path) -> list[Logger]:
-    """The loggers of a run that works in ``folder``."""
+def make_loggers(spec: RunSpec, folder: Path, resumed: bool = False) -> list[Logger]:
+    """The loggers of a run that works in ``folder``; ``resumed``: it goes on from a checkpoint."""
     settings = spec.logger
     if settings.name == "tensorboard":
         return [TensorBoardLogger(folder, name="tensorboard", version="")]
     if settings.name == "csv":
         return []
-    for variable, place in (("WANDB_DATA_DIR", "data"), ("WANDB_CACHE_DIR", "cache")):
-        os.environ.setdefault(variable, str(Path(spec.paths.output_dir, "wandb", place).absolute()))
-    os.environ.setdefault("WANDB_SILENT", "true")
-    Path(spec.paths.output_dir, "wandb").mkdir(parents=True, exist_ok=True)
-    online = settings.mode == "online" or (settings.mode == "auto" and _logged_in())
+    try:
+        return [_wandb_logger(spec, resumed)]
+    except Exception as error:  # the store is the record; a mirror that refuses does not stop a run
+        print(f"aswd: W&B refused ({sentence(error)}); the run goes on without it, and aswd wandb sync replays it later", file=sys.stderr)
+        return []
+
+
+def _wandb_logger(spec: RunSpec, resumed: bool) -> WandbLogger:
+    settings = spec.logger
+    wandb = imported(spec.paths.output_dir)
+    names = Names(spec.task.name, spec.data.name, spec.distance_name, spec.key, spec.seeds, spec.reading)
     logger = WandbLogger(
         project=settings.project,
         entity=settings.entity,
-        offline=not online,
+        mode="online" if is_online(settings.mode) else "offline",
         save_dir=str(Path(spec.paths.output_dir, "wandb").absolute()),
-        name=f"{spec.title} {spec.seeds_text}",
-        group=f"{spec.task.name}/{spec.data.name}/{spec.distance_name}",
-        job_type=spec.task.name,
-        id=f"{spec.key}-{batch_name(spec.seeds).replace('=', '-')}",
-        tags=[spec.task.name, spec.data.name, spec.distance_name, spec.reading, *settings.tags],
-        config=spec.plain(),
+        name=names.name,
+        group=settings.group or names.group,
+        job_type=names.job_type,
+        id=names.id,
+        resume="allow" if resumed else None,  # a run that starts anew takes the place of what was under its id
+        tags=[*names.tags, *settings.tags],
+        config={**spec.plain(), "key": spec.key},
+        settings=wandb.Settings(init_timeout=TIMEOUT),
     )
-    logger.experiment.define_metric("trainer/global_step")
-    logger.experiment.define_metric("*", step_metric="trainer/global_step")
-    return [logger]
+    logger.experiment.define_metric(STEP)
+    logger.experiment.define_metric("*", step_metric=STEP)
+    return logger
+
+
+def log(loggers: list[Logger], values: dict[str, float], step: int) -> None:
+    """Metrics of a step to the mirrors; one that fails is told nothing more."""
+    for logger in list(loggers):
+        try:
+            logger.log_metrics(values, step)
+        except Exception as error:
+            loggers.remove(logger)
+            print(f"aswd: the mirror of a run failed at step {step} ({sentence(error)}); the run goes on without it", file=sys.stderr)
 
 
 def mirror_outcome(loggers: list[Logger], metrics: Metrics, pictures: list[Path], result: dict[str, Any]) -> None:
@@ -79,9 +101,10 @@ def mirror_outcome(loggers: list[Logger], metrics: Metrics, pictures: list[Path]
             continue
         import wandb
 
-        logger.experiment.summary.update(result)
+        means = {name: np.asarray(rows).mean(1) for name, rows in metrics.values.items()}
+        logger.experiment.summary.update({**result, **summary(metrics.steps, means, result.get("headline"))})
         for picture in pictures:
-            logger.experiment.log({picture.stem + picture.suffix.replace(".", "_"): wandb.Image(str(picture))})
+            logger.experiment.log({media_name(picture): media(picture)})
         if len(metrics.seeds) > 1:
             rows = [[seed, *metrics.last(seed).values()] for seed in metrics.seeds]
             logger.experiment.log({"seeds": wandb.Table(columns=["seed", *metrics.values], data=rows)})
@@ -93,14 +116,3 @@ def finish(loggers: list[Logger], failed: bool) -> None:
         logger.finalize("failed" if failed else "success")
         if isinstance(logger, WandbLogger):
             logger.experiment.finish(exit_code=1 if failed else 0)
-
-
-def _logged_in() -> bool:
-    """Whether this machine has a key for W&B, by the environment or by ``wandb login``."""
-    if os.environ.get("WANDB_API_KEY"):
-        return True
-    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname
-    try:
-        return netrc.netrc().authenticators(host) is not None
-    except (OSError, netrc.NetrcParseError):
-        return False

@@ -16,6 +16,7 @@ from aswd.results.files import write_text
 from aswd.results.statistics import mean_and_band
 from aswd.results.store import Metrics
 from aswd.tasks.base import Task
+from aswd.training.loggers import log
 
 
 class Recorder(Callback):
@@ -83,8 +84,7 @@ class Recorder(Callback):
                 file.seek(0)
                 file.truncate()
             file.write(self.metrics.to_csv(since=len(self.metrics.steps) - 1, header=first))
-        for logger in trainer.loggers:
-            logger.log_metrics(_for_loggers(values), step)
+        log(trainer.loggers, _for_loggers(values), step)
         if self._bar is not None:
             self._bar.set_postfix_str(_shown(task, values[task.headline]), refresh=False)
         self._since, self._since_step = time.perf_counter(), step  # the evaluation is not part of the pace
@@ -111,6 +111,8 @@ def _for_loggers(values: dict[str, list[float]]) -> dict[str, float]:
     flat = {}
     for name, numbers in values.items():
         mean, low, high = mean_and_band(np.asarray(numbers))
+        if np.isnan(mean):  # not taken this time
+            continue
         flat[name] = float(mean)
         if len(numbers) > 1 and name != "seconds_per_iteration":
             flat |= {f"{name}_low": float(low), f"{name}_high": float(high)}

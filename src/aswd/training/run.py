@@ -164,7 +164,7 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
     metrics = Metrics(spec.seeds)
     recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.progress)
     checkpoint = latest_checkpoint(folder / "checkpoints")
-    mirrors = loggers.make_loggers(spec, folder)
+    mirrors = loggers.make_loggers(spec, folder, resumed=checkpoint is not None)
     failed = True
     try:
         trainer = Trainer(
@@ -214,6 +214,7 @@ def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
     plain = spec.plain()
     return {
         "reading": spec.reading,
+        "headline": task.headline,
         "replicas": len(spec.seeds),
         "steps": recorder.metrics.steps[-1],
         "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},

@@ -1,0 +1,1 @@
+"""Mirrors of the store in Weights & Biases: what a run is called there, replaying it, and dashboards. The store stays the record."""

@@ -1,0 +1,1 @@
+"""``aswd search``: hyper-parameters by Optuna, every trial an ordinary run of the store."""
