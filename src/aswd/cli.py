@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.set_defaults(run=_bench)
 
     completion = commands.add_parser("completion", help="print the shell completion for bash", description=_COMPLETION)
-    completion.set_defaults(run=_completion)
+    completion.set_defaults(run=_completion, commands=list(commands.choices))
     return parser
 
 
@@ -164,7 +164,7 @@ _BASH = """_aswd() {
         COMPREPLY=($(COMP_LINE="aswd-train ${words#* ${BASH_REMATCH[1]} }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
         [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
     else
-        COMPREPLY=($(compgen -W "train list data reproduce report status clean wandb search profile bench completion" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "COMMANDS" -- "${COMP_WORDS[COMP_CWORD]}"))
     fi
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
@@ -275,7 +275,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _completion(options: argparse.Namespace) -> int:
-    print(_BASH)
+    print(_BASH.replace("COMMANDS", " ".join(options.commands)))
     return 0
 
 

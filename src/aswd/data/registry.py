@@ -13,7 +13,7 @@ _PAIR = "aswd.data.photographs:PhotographSettings:Photographs"
 _PAIR_NAMES = ("photographs", "china_flower", "astronaut_coffee", "rocket_chelsea")
 DATA: dict[str, str] = {
     **dict.fromkeys(_TOY_NAMES, _TOY),
-    "shapes": "aswd.data.shapes:ShapesSettings:Shapes",
+    **dict.fromkeys(("shapes", "solids"), "aswd.data.shapes:ShapesSettings:Shapes"),
     "synthetic": "aswd.data.images:SyntheticSettings:Synthetic",
     **dict.fromkeys(("mnist", "fashion_mnist"), "aswd.data.mnist:MnistSettings:Mnist"),
     "cifar10": "aswd.data.cifar10:Cifar10Settings:Cifar10",
