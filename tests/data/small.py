@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image
 
-from aswd.data import cifar10, mnist
+from aswd.data import cifar10, mnist_files
 
 
 def md5(content):
@@ -33,10 +33,10 @@ def mnist_contents(train=40, test=20):
 
 def expect_mnist(monkeypatch, contents, name="mnist", **changes):
     """Let the files be expected whose contents are given, and no network be asked."""
-    archives = tuple(md5(gzip.compress(contents[file], mtime=0)) for file in mnist.FILES)
-    files = tuple(md5(contents[file]) for file in mnist.FILES)
+    archives = tuple(md5(gzip.compress(contents[file], mtime=0)) for file in mnist_files.FILES)
+    files = tuple(md5(contents[file]) for file in mnist_files.FILES)
     changes = {"mirrors": (), "package": None, "system": None, "archives": archives, "files": files, **changes}
-    monkeypatch.setitem(mnist.SOURCES, name, replace(mnist.SOURCES[name], **changes))
+    monkeypatch.setitem(mnist_files.SOURCES, name, replace(mnist_files.SOURCES[name], **changes))
 
 
 def write_mnist(root, contents, folder="MNIST/raw", compressed=False):

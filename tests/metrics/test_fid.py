@@ -30,6 +30,19 @@ def weights(tmp_path_factory):
     return path
 
 
+class Pictures(torch.utils.data.Dataset):
+    """As torch-fidelity wants them."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, place):
+        return self.images[place]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:a Frechet distance from")
 def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path):
@@ -54,8 +67,8 @@ def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path)
     assert value == pytest.approx(wanted, rel=1e-3)
 
     theirs = torch_fidelity.calculate_metrics(
-        input1=[*fake],
-        input2=[*real],
+        input1=Pictures(fake),
+        input2=Pictures(real),
         fid=True,
         cuda=False,
         cache=False,

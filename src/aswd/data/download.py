@@ -63,7 +63,7 @@ def download(addresses: list[str], path: Path, md5: str) -> None:
 def _stream(address: str, path: Path, md5: str) -> None:
     with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:
         total = int(answer.headers.get("Content-Length") or 0) or None
-        with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], leave=False) as stream:
+        with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], leave=False, disable=None) as stream:
             shutil.copyfileobj(stream, file, 1 << 20)
     found = checksum(path)
     if found != md5:

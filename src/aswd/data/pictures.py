@@ -105,7 +105,7 @@ def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit:
     out = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     channels = shape[1]
     with ThreadPoolExecutor() as pool:  # PIL lets go of the interpreter's lock while it decodes
-        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="pictures", leave=False, mininterval=0.5)
+        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="pictures", leave=False, mininterval=0.5, disable=None)
         with bar:
             for start in range(0, len(paths), 1024):
                 part = paths[start : start + 1024]

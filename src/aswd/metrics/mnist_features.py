@@ -142,7 +142,8 @@ def _trained(data: Mnist, progress: bool) -> dict[str, Any]:
         net = DigitNet()
         optimizer = torch.optim.Adam(net.parameters(), lr=LR)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-        for step in tqdm(range(steps), desc="training the network of mnist_frechet", leave=False, disable=not progress, mininterval=0.5):
+        shown = None if progress else True  # None: where somebody looks at a terminal
+        for step in tqdm(range(steps), desc="training the network of mnist_frechet", leave=False, disable=shown, mininterval=0.5):
             chosen = order.batch(step)
             optimizer.zero_grad()
             F.cross_entropy(net(images[chosen]), labels[chosen]).backward()

@@ -92,7 +92,7 @@ def _described(extractor: Extractor) -> dict[str, str]:
 
 
 def _moments(images: Tensor, extractor: Extractor, device: str, what: str) -> Moments:
-    batches = tqdm(images.split(BATCH), desc=what, unit="batches", leave=False, mininterval=0.5)
+    batches = tqdm(images.split(BATCH), desc=what, unit="batches", leave=False, mininterval=0.5, disable=None)
     return Moments.of(torch.cat([extractor.features(batch.to(device)).cpu() for batch in batches]))
 
 
