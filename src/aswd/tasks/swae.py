@@ -22,6 +22,7 @@ from aswd.results.store import Metrics
 from aswd.tasks import swae_pictures
 from aswd.tasks.base import Task
 from aswd.tasks.flow import Flow
+from aswd.tasks.pixels import from_bytes, to_bytes
 
 _NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
 _AT_ONCE = 500  # pictures, where all of a split are looked at
@@ -161,7 +162,7 @@ class Swae(Task):
 
     def training_step(self, *_: Any) -> Tensor:
         s, step = self.settings, self.global_step
-        pixels = _unit(self.images[self.order.batch(step).to(self.device)])
+        pixels = from_bytes(self.images[self.order.batch(step).to(self.device)], "unit")
         code = self.encode(pixels)
         self.watch(code[None], step + 1)  # before the distance, which refuses what is not finite
         prior = draw_prior(s.prior, s.batch_size, s.latent_dim, (self.seed, _PRIOR, step), self.device)
@@ -182,7 +183,7 @@ class Swae(Task):
         self.stop_if_diverged()
         codes, errors = [], torch.zeros(2, dtype=torch.float64, device=self.device)
         for part in self.test.split(_AT_ONCE):
-            pixels = _unit(part)
+            pixels = from_bytes(part, "unit")
             codes.append(self.encode(pixels))
             errors += len(part) / len(self.test) * torch.stack(reconstruction(self.decoder.logits(codes[-1]), pixels))
         looked_at = torch.cat(codes)[self.looked_at]
@@ -197,14 +198,14 @@ class Swae(Task):
     @torch.no_grad()
     def decode(self, codes: Tensor) -> np.ndarray:
         """Pictures of codes, uint8 ``[n, size, size]``."""
-        parts = [(255 * self.decoder(part.to(self.device))).round().byte() for part in codes.split(_AT_ONCE)]
+        parts = [to_bytes(self.decoder(part.to(self.device)), "unit") for part in codes.split(_AT_ONCE)]
         return torch.cat(parts)[:, 0].cpu().numpy()
 
     @torch.no_grad()
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         """Test codes with their labels, the held-out prior, pictures of points of the prior, and those of a square of codes."""
         s, shown = self.settings, swae_pictures.COLUMNS**2
-        codes = torch.cat([self.encode(_unit(self.test[part])) for part in self.looked_at.split(_AT_ONCE)]).cpu().numpy()
+        codes = torch.cat([self.encode(from_bytes(self.test[part], "unit")) for part in self.looked_at.split(_AT_ONCE)]).cpu().numpy()
         drawn = draw_prior(s.prior, shown, s.latent_dim, (self.seed, _HELD_OUT, 1))
         walk = swae_pictures.square(self.held_out.cpu().numpy())
         kept = {
@@ -221,7 +222,7 @@ class Swae(Task):
         kept = self.samples(0)
         originals = self.test[self.looked_at[: 4 * swae_pictures.COLUMNS]]
         with torch.no_grad():
-            again = self.decode(self.encode(_unit(originals)))
+            again = self.decode(self.encode(from_bytes(originals, "unit")))
         return [
             swae_pictures.curves(folder / "curves.png", metrics, title),
             swae_pictures.latent(folder / "latent.png", kept["codes"], kept.get("labels"), kept["prior"], title),
@@ -229,11 +230,6 @@ class Swae(Task):
             swae_pictures.sheet(folder / "decoded.png", kept["decoded"]),
             swae_pictures.sheet(folder / "walk.png", kept["walk"], columns=swae_pictures.WALK),
         ]
-
-
-def _unit(pictures: Tensor) -> Tensor:
-    """uint8 to [0, 1]."""
-    return pictures.float() / 255
 
 
 def reconstruction(logits: Tensor, pixels: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from aswd.results.files import write_atomically
 from aswd.results.store import Metrics
+from aswd.tasks import image_pictures
 
 COLUMNS, WALK = 10, 20  # pictures in a row of a sheet, and of the walk
-GAP, ZOOM = 2, 2
 _CURVES = {
     "w2": "W2(prior, test codes)",
     "bce": "test BCE a pixel, nats",
@@ -33,37 +33,17 @@ def square(prior: np.ndarray, count: int = WALK) -> np.ndarray:
     return np.pad(np.stack([x.ravel(), y.ravel()], 1), ((0, 0), (0, prior.shape[1] - 2)))
 
 
-def tiled(images: np.ndarray, columns: int = COLUMNS) -> np.ndarray:
-    """One grey picture of many, ``images [n, height, width]``, row by row with gaps in between.
-
-    >>> tiled(np.zeros((5, 8, 8), np.uint8), columns=3).shape
-    (18, 28)
-    """
-    n, height, width = images.shape
-    whole = np.full((-(-n // columns) * (height + GAP) - GAP, min(n, columns) * (width + GAP) - GAP), 255, np.uint8)
-    for place, image in enumerate(images):
-        top, left = place // columns * (height + GAP), place % columns * (width + GAP)
-        whole[top : top + height, left : left + width] = image
-    return whole
-
-
 def sheet(path: Path, images: np.ndarray, columns: int = COLUMNS) -> Path:
-    """A PNG of ``images``, uint8 ``[n, height, width]``."""
-    from PIL import Image
-
-    picture = Image.fromarray(tiled(images, columns).repeat(ZOOM, 0).repeat(ZOOM, 1))
-    write_atomically(path, picture.save)
-    return path
+    """A PNG of grey ``images``, uint8 ``[n, height, width]``."""
+    return image_pictures.grid(path, images[:, None], min(columns, len(images)))
 
 
 def pairs(path: Path, originals: np.ndarray, reconstructions: np.ndarray) -> Path:
-    """Rows of originals, each above the row of its reconstructions."""
-    rows = [
-        part for start in range(0, len(originals), COLUMNS) for part in (originals[start:][:COLUMNS], reconstructions[start:][:COLUMNS])
-    ]
-    width = len(rows[0])
-    blank = np.full((1, *originals.shape[1:]), 255, np.uint8)
-    return sheet(path, np.concatenate([np.concatenate([row, *[blank] * (width - len(row))]) for row in rows]), width)
+    """Rows of originals, each above the row of its reconstructions; a last row that is not full is left out."""
+    width = min(COLUMNS, len(originals))
+    full = len(originals) // width * width
+    rows = [one[:full].reshape(-1, 1, width, *one.shape[1:]) for one in (originals, reconstructions)]
+    return sheet(path, np.concatenate(rows, 1).reshape(-1, *originals.shape[1:]), width)
 
 
 def latent(path: Path, codes: np.ndarray, labels: np.ndarray | None, prior: np.ndarray, title: str) -> Path:
