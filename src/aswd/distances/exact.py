@@ -21,8 +21,8 @@ Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]  # pairs (i, j) and the mas
 class Wasserstein(nn.Module):
     r""":math:`W_k(x, y) = \bigl( \min_\gamma \sum_{ij} \gamma_{ij} |x_i - y_j|^k \bigr)^{1/k}` with Euclidean norms.
 
-    As many samples on both sides, at most 1000, and no weights: scipy's assignment solver; else POT's network simplex. The plan is found on the
-    host in float64 and held constant, which gives the exact gradient with respect to the samples wherever the plan is unique.
+    As many samples on both sides, at most 1000, and no weights: scipy's assignment solver; else POT's network simplex. The plan is found
+    on the host in float64 and held constant, which gives the exact gradient with respect to the samples wherever the plan is unique.
     Replicas are solved side by side in threads. The time grows as N^3.
 
     Args:
