@@ -64,6 +64,7 @@ def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, di
     cost = ot.dist(samples["palette"].astype(float), samples["target"].astype(float))
     weights = (samples[f"{side}_weights"].astype(float) / samples[f"{side}_weights"].astype(float).sum() for side in ("source", "target"))
     assert final["w2"] == pytest.approx(np.sqrt(ot.emd2(*weights, cost)), rel=1e-4)
+    assert final["w2_of_centres"] == pytest.approx(np.sqrt(ot.emd2([], [], cost)), rel=1e-4, abs=1e-6)
     assert -1 <= final["gradient_similarity"] <= 1
     assert ("learned_norm" in final) == (distance not in ("swd", "gswd_poly3", "gswd_circular", "wasserstein"))
     assert done.result["steps"] == (3 if distance in ("max_swd", "max_gswd_nn1", "dswd", "aswd") else 1)

@@ -66,6 +66,10 @@ class ColorTransferSettings:
 class ColorTransfer(Task):
     r"""The K colours x of the source's palette become T(x), in the colours y of the target's; the picture is then repainted.
 
+    Metrics: ``w2`` is the exact W2 between both palettes after the transfer, clusters weighted by their pixels; ``w2_of_centres`` the same
+    with all clusters alike; ``gradient_similarity`` how much of the source's drawing is left, see
+    :func:`~aswd.tasks.color_pictures.gradient_similarity`.
+
     By alignment, :math:`T(x_n) = \frac1L \sum_l y_{\sigma_l(n)}` with the matching :math:`\sigma_l` of the sorted projections along
     direction l; for the exact Wasserstein distance, the barycentric projection of its plan. By flow, :math:`T(x)` is where
     :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` leads.
@@ -148,11 +152,14 @@ class ColorTransfer(Task):
             self.palette.copy_(self._aligned())
         self.watch(self.palette, self.global_step)
         self.stop_if_diverged()
-        w2 = exact_wasserstein(
-            self.palette.clamp(0, 1), self.target, x_weights=self.start_weights, y_weights=self.target_weights
-        )  # of what is painted
+        painted = self.palette.clamp(0, 1)
         similarity = color_pictures.gradient_similarity(self.source, self._colours())
-        found = {"w2": w2, "gradient_similarity": torch.tensor([similarity]), "distance_value": self._values}
+        found = {
+            "w2": exact_wasserstein(painted, self.target, x_weights=self.start_weights, y_weights=self.target_weights),
+            "w2_of_centres": exact_wasserstein(painted, self.target),  # all clusters counted the same, as an alignment without weights does
+            "gradient_similarity": torch.tensor([similarity]),
+            "distance_value": self._values,
+        }
         norm = self.learned_norm()
         return found if norm is None else {**found, "learned_norm": norm}
 
