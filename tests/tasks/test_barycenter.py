@@ -245,10 +245,30 @@ def test_other_tasks_refuse_clouds():
 
 
 def test_what_the_task_sets_for_distances():
-    assert Barycenter.distance_defaults("aswd", "reference") == {"penalty": 0.05, "penalty_relative": True, "num_projections": 100}
+    augmented = {"penalty": 0.05, "penalty_relative": True, "objective": "mean", "num_projections": 100}
+    assert Barycenter.distance_defaults("aswd", "reference") == augmented
+    assert spec_of("outputs", distance="aswd").distance["objective"] == "mean"
     assert Barycenter.distance_defaults("swd", "paper") == {"num_projections": 100}
     assert Barycenter.distance_defaults("max_swd", "reference") == {}
     assert Barycenter.distance_defaults("wasserstein", "reference") == {}
+
+
+def test_what_the_augmented_distance_learns_stays_finite():
+    """With the task's lambda it settles; against a distance counted as of 512 samples, the flow's, it keeps growing."""
+    norms = {}
+    for objective in ("mean", 512):
+        options = Barycenter.distance_defaults("aswd", "reference") | {"num_projections": 10, "objective": objective}
+        task = small_task(build("aswd", **options), [0], ("star", "moons"), weights=[0.5, 0.5], lr=0.03)
+        adam, norms[objective] = task.configure_optimizers(), []
+        for step in range(120):
+            adam.zero_grad()
+            task.training_step().backward()
+            adam.step()
+            if step in (59, 119):
+                norms[objective].append(task.learned_norm().mean().item())
+    assert norms["mean"][1] < 1.1 * norms["mean"][0]
+    assert norms["mean"][1] < 2
+    assert norms[512][1] > 1.5 * norms[512][0]
 
 
 class Outside(nn.Module):

@@ -114,9 +114,16 @@ class Barycenter(Task):
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """Those of the flow, and fewer projections: there are tens of problems at a time, and directions are drawn anew at each step."""
-        fewer = {"num_projections": _NUM_PROJECTIONS} if "num_projections" in options(name) else {}
-        return {**Flow.distance_defaults(name, reading), **fewer}
+        """Those of the flow, with fewer projections, and the ASWD's lambda against the distance as a mean.
+
+        There are tens of problems at a time, and directions are drawn anew at each step. At a barycenter distances are not zero: counted
+        as of 512 samples, as in the flow, they outweigh lambda at any size of the ASWD's map, which then grows without end, and pulls the
+        particles about.
+        """
+        given = Flow.distance_defaults(name, reading)
+        if given:
+            given["objective"] = "mean"
+        return {**given, "num_projections": _NUM_PROJECTIONS} if "num_projections" in options(name) else given
 
     @classmethod
     def check(cls, settings: BarycenterSettings, data: ShapesSettings, distance: nn.Module) -> None:
