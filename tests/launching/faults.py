@@ -114,7 +114,8 @@ def small_disk(folder, size):
 
 def full_disk(folder, runs, launcher, expected):
     """The disk is full in the middle of a sweep, and then is not any more."""
-    with small_disk(folder, "1500k") as resize:
+    room = sum(path.stat().st_blocks * 512 for path in expected.rglob("*")) // 2
+    with small_disk(folder, room) as resize:
         limit = None if resize else _no_large_files
         code, counts, text = finished(folder, f"seed=range(0,{runs})", f"launcher={launcher}", preexec_fn=limit)
         assert code == 1, text
@@ -194,6 +195,7 @@ def main():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--few", type=int, default=10, help="runs for the faults other than killed workers")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     folder = Path(tempfile.mkdtemp(prefix="aswd-faults-"))
@@ -207,7 +209,7 @@ def main():
         say(f"launcher=pool: {options.runs} runs, {kills} kills, {starts} starts: {len(gone)} lost, {len(other)} differing", begin)
         assert not gone
         assert not other
-        few = max(6, options.runs // 10)
+        few = options.few
         reference(folder / "few", few)
         for launcher in ("local", "pool"):
             begin, store = time.monotonic(), folder / f"killed-{launcher}"

@@ -15,7 +15,7 @@ LONG = ["task.iterations=100000", "trainer.checkpoint_seconds=0.2"]
 
 
 def wait_for(is_so, process):
-    end = time.monotonic() + 120
+    end = time.monotonic() + 400
     while not is_so():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
@@ -62,11 +62,14 @@ def test_a_run_whose_process_is_always_killed_is_reported_and_does_not_stop_the_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_the_workers_save_and_leave(tmp_path, number):
+def test_asked_to_stop_the_workers_save_and_leave(tmp_path):
+    number = signal.SIGINT
     process = start(tmp_path, *LONG, "seed=range(0,3)", "launcher=pool", "launcher.workers=2")
     wait_for(lambda: len(at_work(tmp_path)) == 2, process)
     there = workers_of(process)
+    for worker in there:
+        assert b"OMP_NUM_THREADS=1" in Path(f"/proc/{worker}/environ").read_bytes().split(b"\0")
+        assert os.getsid(worker) == worker  # a session of its own: of Ctrl-C it is told by us, not by the terminal
     process.send_signal(number)
     code, counts, text = ended(process)
     assert (code, counts) == (128 + number, {"interrupted": 2, "not": 1}), text
@@ -76,16 +79,3 @@ def test_asked_to_stop_the_workers_save_and_leave(tmp_path, number):
     states = [run.state for run in map(Run, tmp_path.glob("runs/*/*/*/*/seed=*"))]
     assert states == [RunState.CUT_OFF] * 2
     assert len(list(tmp_path.glob("runs/*/*/*/*/seed=*/checkpoints/*.ckpt"))) >= 2
-
-
-@pytest.mark.slow
-def test_one_gpu_or_some_cores_for_each(tmp_path):
-    """What a worker sees, asked of the kernel while it runs."""
-    process = start(tmp_path, *LONG, "seed=range(0,2)", "launcher=pool", "launcher.workers=2")
-    wait_for(lambda: len(at_work(tmp_path)) == 2, process)
-    for number in at_work(tmp_path):
-        environment = Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
-        assert b"OMP_NUM_THREADS=1" in environment
-        assert os.getsid(number) == number  # a session of its own: the terminal's Ctrl-C does not reach it
-    process.send_signal(signal.SIGTERM)
-    assert ended(process)[0] == 128 + signal.SIGTERM

@@ -6,6 +6,7 @@ In the end every run is in the store exactly once, with the numbers of a local r
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,16 +112,20 @@ def again(store, before):
 def left_and_found_again(cluster, store):
     """Submitted without waiting; then waited for by the same command, which submits nothing."""
     short = [*SWEEP, "seed=7,8", "task.iterations=50", *ON_SLURM, f"paths.output_dir={store}"]
-    done = subprocess.run(command("train", *short, "launcher.wait=false"), capture_output=True, text=True)
+    held = ["launcher.wait=false", "+launcher.sbatch.hold=true"]  # so that they are still there when they are looked for
+    done = subprocess.run(command("train", *short, *held), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "in the queue as job" in done.stdout, done.stdout
-    before = cluster.ask("squeue", "--noheader", "--states=all", "--format=%A").split()
+    job = re.search(r"in the queue as job (\d+)_", done.stdout).group(1)
+    before = sorted(cluster.ask("squeue", "--noheader", "--states=all", "--array", "--format=%i").split())
     status = subprocess.run(command("status", "--output-dir", str(store)), capture_output=True, text=True)
-    assert "in the queue" in status.stdout, status.stdout + status.stderr
-    done = subprocess.run(command("train", *short), capture_output=True, text=True)
-    assert "of an earlier start are still in the queue" in done.stdout, done.stdout + done.stderr
-    assert counted(done.stdout) == {"done": 2}, done.stdout
-    assert cluster.ask("squeue", "--noheader", "--states=all", "--format=%A").split() == before
+    assert "jobs in the queue: 2 pending" in status.stdout, status.stdout + status.stderr
+    process = subprocess.Popen(command("train", *short), stdout=subprocess.PIPE, text=True)
+    assert "2 jobs of an earlier start are still in the queue" in process.stdout.readline()
+    subprocess.run(["scontrol", "release", job], check=True)
+    out = process.communicate(timeout=600)[0]
+    assert counted(out) == {"done": 2}, out
+    assert sorted(cluster.ask("squeue", "--noheader", "--states=all", "--array", "--format=%i").split()) == before
     say("jobs that were left in the queue are found by the next start")
 
 
