@@ -46,3 +46,41 @@ def test_seeds_are_shown_as_ranges():
     from aswd.listing import _ranges
 
     assert _ranges([3, 0, 1, 2, 7, 9, 10]) == "0-3, 7, 9-10"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["wandb"], "dashboard"),
+        (["wandb", "sync", "--help"], "--artifact"),
+        (["wandb", "dashboard", "--help"], "--entity"),
+        (["search", "--help"], "intlog(LOW,HIGH)"),
+        (["profile", "--help"], "--steps"),
+    ],
+)
+def test_the_newer_commands_explain_themselves(arguments, text, capsys):
+    try:
+        code = main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 0
+    assert text in " ".join(capsys.readouterr().out.split())
+
+
+def test_completion_knows_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert main(["completion"]) == 0
+    script = capsys.readouterr().out
+    for command in ("train", "list", "reproduce", "report", "wandb", "search", "profile", "bench", "completion"):
+        assert f"    {command}" in shown
+        assert command in script
+
+
+@pytest.mark.parametrize("command", ["wandb", "search", "profile"])
+def test_what_is_no_override_is_refused(command, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        main([command, *(["sync"] if command == "wandb" else []), "nonsense"])
+    assert leaving.value.code == 2
+    assert "unrecognized arguments: nonsense" in capsys.readouterr().err

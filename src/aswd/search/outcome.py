@@ -67,11 +67,13 @@ def _draw(path: Path, done: list[FrozenTrial], asked: Search, name: str) -> None
         texts = [trial.user_attrs["values"][axis.option] for trial in done]
         places = [axis.values.index(text) for text in texts] if axis.values else [float(text) for text in texts]
         axes.scatter(places[1:], [trial.value for trial in done[1:]], s=22, alpha=0.7)
-        axes.scatter(places[:1], [done[0].value], s=60, color=BEST, marker="*", label="best")
+        axes.scatter(places[:1], [done[0].value], s=60, color=BEST, marker="*", label="best", clip_on=False)
         if axis.values:
             axes.set_xticks(range(len(axis.values)), axis.values)
-        elif axis.is_logarithmic:
-            axes.set_xscale("log")
+            axes.set_xlim(-0.5, len(axis.values) - 0.5)
+        else:
+            axes.set_xscale("log" if axis.is_logarithmic else "linear")
+            axes.set_xlim(axis.low, axis.high)  # what was searched, also where no trial came
         axes.set_xlabel(axis.option)
         axes.grid(alpha=0.3)
     first = figure.axes[0]

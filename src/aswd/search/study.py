@@ -70,6 +70,8 @@ class Search:
                 raise UserError(f"--over must name an option that changes the numbers of a run; got {option!r}")
         for option in given & {"replicas", "force"}:
             raise UserError(f"{option} must be left out: --seeds says how many seeds a trial has, and what is done is not run again")
+        if "paths.output_dir" in given:
+            raise UserError("paths.output_dir must be left out: --output-dir says where the store and the search are")
         first = {axis.option: axis.extremes[0] for axis in self.axes}
         specs = [self.spec({**first, axis.option: value}) for axis in self.axes for value in axis.extremes]
         return specs[0]
