@@ -120,12 +120,13 @@ class RunSpec:
         }
         found = {
             "version": 1,
-            "task": _changed(self.task),
-            "data": _changed(self.data),
+            "task": _changed(self.task, task_class(self.task.name).reading_defaults("reference")),
+            "data": _changed(self.data, {}),
             "distance": {"name": self.distance_name, **distance},
         }
         cut = self.trainer.max_steps
-        if cut is not None and cut < getattr(self.task, "iterations", cut + 1):
+        iterations = getattr(self.task, "iterations", None)  # null where the task counts in epochs
+        if cut is not None and (iterations is None or cut < iterations):
             found["max_steps"] = cut
         return found
 
@@ -187,7 +188,8 @@ def resolve(config: DictConfig) -> RunSpec:
     )
     _section(config, "launcher", LauncherSettings)
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
-    name, distance = _distance(config, task, top.reading)
+    task = _read(task, top.reading)
+    name, distance = _distance(config, task, data, top.reading)
     seeds = tuple(range(top.seed, top.seed + top.replicas))
     return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force)
 
@@ -258,7 +260,13 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         raise UserError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
 
 
-def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[str, Any]]:
+def _read(task: Any, reading: str) -> Any:
+    """The settings of a task, those that are null as the reading has them."""
+    given = task_class(task.name).reading_defaults(reading)
+    return replace(task, **{name: value for name, value in given.items() if getattr(task, name) is None})
+
+
+def _distance(config: DictConfig, task: Any, data: Any, reading: str) -> tuple[str, dict[str, Any]]:
     """Name and options of the distance: the user's over the task's over the reading's."""
     section = OmegaConf.to_container(config.distance, resolve=True)
     name = section.pop("name", None)
@@ -273,17 +281,22 @@ def _distance(config: DictConfig, task: Any, reading: str) -> tuple[str, dict[st
             raise UserError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
     try:
         resolved = resolved_options(name, reading=reading, **{**task_class(task.name).distance_defaults(name, reading), **given})
-        build(name, reading=reading, **resolved)
+        distance = build(name, reading=reading, **resolved)
     except (TypeError, ValueError) as error:
         raise UserError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
+    try:
+        task_class(task.name).check(task, data, distance)
+    except ValueError as error:
+        raise UserError(f"{error}") from None
     return name, resolved
 
 
-def _changed(settings: Any) -> dict[str, Any]:
-    """The settings that differ from their defaults, of those that change the numbers."""
+def _changed(settings: Any, read: dict[str, Any]) -> dict[str, Any]:
+    """The settings that differ from their defaults, or from what is ``read`` for null ones, of those that change the numbers."""
     found = {}
     for f in fields(settings):
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        default = read.get(f.name) if default is None else default
         if f.name == "name" or (getattr(settings, f.name) != default and f.metadata.get("changes_numbers", True)):
             found[f.name] = getattr(settings, f.name)
     return found

@@ -47,6 +47,15 @@ class Task(LightningModule, ABC):
         """Options of the distance ``name`` that this task of the paper gives, where they are not the distance's own."""
         return {}
 
+    @classmethod
+    def reading_defaults(cls, reading: str) -> dict[str, Any]:
+        """What a reading of the paper gives for settings of this task that are null."""
+        return {}
+
+    @classmethod
+    def check(cls, settings: Any, data: Any, distance: nn.Module) -> None:
+        """Refuse, with a ``ValueError``, settings, settings of the data and a distance that do not go together; called before a run."""
+
     @property
     @abstractmethod
     def num_steps(self) -> int:
