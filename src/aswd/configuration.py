@@ -23,10 +23,12 @@ from aswd.training.loggers import LoggerSettings
 
 @dataclass
 class TrainerSettings:
-    """How a run is carried out; nothing here but ``max_steps`` changes its numbers.
+    """How a run is carried out; nothing here but ``max_steps`` and ``precision`` changes its numbers.
 
     Args:
         accelerator: ``auto``, ``cpu`` or ``gpu``.
+        devices: processes, each with a device of its own, that share every batch of a run.
+        precision: ``32``, or ``bf16-mixed`` for networks in bfloat16 where that is good enough; distances are in float32 all the same.
         deterministic: refuse operations that do not give the same bits every time.
         max_steps: cut the run short.
         threads: of the CPU; torch's choice, if nothing is said.
@@ -35,6 +37,8 @@ class TrainerSettings:
     """
 
     accelerator: str = "auto"
+    devices: int = 1
+    precision: str = "32"
     deterministic: bool = False
     max_steps: int | None = None
     threads: int | None = None
@@ -45,6 +49,10 @@ class TrainerSettings:
         check_choice("accelerator", self.accelerator, ["auto", "cpu", "gpu"])
         if self.accelerator == "gpu" and not torch.cuda.is_available():
             raise ValueError("accelerator must be 'cpu' or 'auto' on this machine, where torch sees no GPU; got 'gpu'")
+        check_at_least("devices", self.devices, 1, whole=True)
+        if self.accelerator != "cpu" and torch.cuda.is_available() and self.devices > torch.cuda.device_count():
+            raise ValueError(f"devices must be at most the number of GPUs, {torch.cuda.device_count()}; got {self.devices}")
+        check_choice("precision", self.precision, ["32", "bf16-mixed"])
         for name in ("max_steps", "threads"):
             if getattr(self, name) is not None:
                 check_at_least(name, getattr(self, name), 1, whole=True)
@@ -128,6 +136,8 @@ class RunSpec:
         iterations = getattr(self.task, "iterations", None)  # null where the task counts in epochs
         if cut is not None and (iterations is None or cut < iterations):
             found["max_steps"] = cut
+        if self.trainer.precision != "32":
+            found["precision"] = self.trainer.precision
         return found
 
     @property
@@ -186,6 +196,7 @@ def resolve(config: DictConfig) -> RunSpec:
         _section(config, name, schema)
         for name, schema in (("trainer", TrainerSettings), ("logger", LoggerSettings), ("paths", PathSettings))
     )
+    _check_devices(task, trainer)
     _section(config, "launcher", LauncherSettings)
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
     task = _read(task, top.reading)
@@ -213,7 +224,9 @@ _KINDS = {
     "int": "a whole number",
     "int | None": "a whole number or null",
     "float": "a number",
+    "float | None": "a number or null",
     "bool": "true or false",
+    "bool | None": "true, false or null",
     "str": "a text",
     "str | None": "a text or null",
     "list[float]": "a list of numbers",
@@ -236,6 +249,16 @@ def _check_kind(task: Any, data: Any) -> None:
         raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
 
 
+def _check_devices(task: Any, trainer: TrainerSettings) -> None:
+    """Several processes share a batch in equal parts."""
+    if trainer.devices == 1:
+        return
+    if not task_class(task.name).several_devices:
+        raise UserError(f"trainer.devices must be 1 for task={task.name}, whose batches are not shared; got {trainer.devices}")
+    if task.batch_size % trainer.devices:
+        raise UserError(f"task.batch_size must be a multiple of trainer.devices, {trainer.devices}; got {task.batch_size}")
+
+
 def _section(config: DictConfig, section: str, schema: type) -> Any:
     """The settings of a section, typed and checked."""
     given, names = config[section], [f.name for f in fields(schema)]
@@ -250,7 +273,7 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         try:
             typed[name] = given[name]
         except OmegaConfBaseException:
-            kind = schema.__annotations__[name]
+            kind = next(f.type for f in fields(schema) if f.name == name)
             raise UserError(f"{prefix}{name} must be {_KINDS.get(kind, kind)}; got {OmegaConf.to_container(given)[name]!r}") from None
     try:
         return OmegaConf.to_object(typed)

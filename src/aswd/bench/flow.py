@@ -19,7 +19,8 @@ from aswd.data.registry import data_module
 from aswd.metrics import exact_wasserstein
 from aswd.tables import table
 from aswd.tasks.registry import task_class
-from aswd.training.run import carry_out, threads
+from aswd.training.processes import threads
+from aswd.training.run import carry_out
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class Task(LightningModule, ABC):
     logarithmic: ClassVar[bool] = True  # whether people look at the logarithm of that
     data_kind: ClassVar[str]  # of data that the task is about
     batches_seeds: ClassVar[bool] = False  # whether seeds run as one batch of replicas; else one after the other
+    several_devices: ClassVar[bool] = False  # whether several processes can share a batch
     small_tensors: ClassVar[bool] = False  # too small for torch's own threads to pay on a CPU
 
     def __init__(self, distance: nn.Module, seeds: Sequence[int]) -> None:

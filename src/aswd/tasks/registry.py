@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, str] = {
     "flow": "aswd.tasks.flow:Flow:FlowSettings",
+    "gan": "aswd.tasks.gan:Gan:GanSettings",
+    "generator": "aswd.tasks.generator:PixelGenerator:GeneratorSettings",
 }
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import resource
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +14,10 @@ from typing import Any
 
 import torch
 import yaml
-from pytorch_lightning import Trainer, seed_everything
-from pytorch_lightning.plugins.environments import LightningEnvironment
+from pytorch_lightning import Trainer
 
 from aswd.configuration import RunSpec
-from aswd.data.registry import data_module
-from aswd.distances.workers import worker_count, workers
+from aswd.distances.workers import worker_count
 from aswd.results.files import set_aside, write_text
 from aswd.results.lock import LockLost, Locks
 from aswd.results.store import Metrics, Run, RunState, batch_name
@@ -31,6 +26,7 @@ from aswd.tasks.registry import task_class
 from aswd.training import loggers
 from aswd.training.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.training.circumstances import device_name, revision, versions
+from aswd.training.processes import build, followers, quiet, threads, trainer_options
 from aswd.training.recorder import Recorder
 from aswd.training.signals import Interrupted, StopRequest
 
@@ -53,7 +49,7 @@ def carry_out(spec: RunSpec, request: StopRequest | None = None) -> list[Outcome
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], request or StopRequest()
     try:
-        with request.listening(), threads(spec), _quiet():
+        with request.listening(), threads(spec), quiet():
             for seed in spec.seeds:
                 run = spec.run(seed)
                 try:
@@ -156,9 +152,7 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
         spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
     if len(spec.seeds) > 1:
         write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
-    seed_everything(spec.seeds[0], verbose=False)  # for distances from outside that draw from the global random state
-    data = data_module(spec.data.name)(spec.data, spec.seeds)
-    task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
+    task, data = build(spec)
     metrics = Metrics(spec.seeds)
     recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.progress)
     checkpoint = latest_checkpoint(folder / "checkpoints")
@@ -166,20 +160,13 @@ def _fit(spec: RunSpec, wanted: list[int], folder: Path, locks: Locks, request: 
     failed = True
     try:
         trainer = Trainer(
-            accelerator=spec.trainer.accelerator,
-            devices=1,
-            deterministic=spec.trainer.deterministic,
-            max_steps=min(task.num_steps, spec.trainer.max_steps or task.num_steps),
-            max_epochs=-1,
+            **trainer_options(spec, task),
             logger=mirrors,
             callbacks=[recorder, Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)],
             default_root_dir=folder,
-            plugins=[LightningEnvironment()],  # one process, also inside a SLURM job
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
         )
-        trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
+        with followers(spec, checkpoint):
+            trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
         result = _result(spec, task, recorder)
         pictures: list[Path] = []
         _tolerating("the pictures", lambda: pictures.extend(task.draw(folder / "pictures", metrics, spec.title)))
@@ -230,32 +217,3 @@ def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
         "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-@contextmanager
-def threads(spec: RunSpec) -> Iterator[None]:
-    """The threads that the run may use, torch's own among them only where they pay."""
-    before = torch.get_num_threads()
-    count = spec.trainer.threads or before
-    torch.set_num_threads(1 if task_class(spec.task.name).small_tensors else count)
-    try:
-        with workers(count):
-            yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what Lightning says about itself."""
-    chatter = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning.fabric")]
-    levels = [logger.level for logger in chatter]
-    for logger in chatter:
-        logger.setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning|torch)\..*")
-        try:
-            yield
-        finally:
-            for logger, level in zip(chatter, levels, strict=True):
-                logger.setLevel(level)

@@ -1,0 +1,1 @@
+"""Networks, each as the paper gives it."""

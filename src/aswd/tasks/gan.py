@@ -1,0 +1,193 @@
+"""The sliced GAN: a generator that descends a distance between features of real and generated pictures (section 4.2 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from aswd.data.images import ImageData
+from aswd.distances import CosinePenalty
+from aswd.distances.checks import check_at_least, check_choice
+from aswd.nets.dcgan import SIZE, Features, Generator, Head
+from aswd.parallel import gathered, summed, world_size
+from aswd.tasks.generative import NETWORKS, GenerativeSettings, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
+from aswd.tasks.pixels import PIXEL_RANGES, from_bytes
+
+DISCRIMINATOR_STEPS = ("separate", "joint")
+
+
+@dataclass
+class GanSettings(GenerativeSettings):
+    """Options of the GAN. Those that are null are given by the reading.
+
+    Args:
+        latent_dim: of the noise: 32 in the released code, 100 in the paper.
+        last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
+        pixel_range: of the real pictures: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
+            ``symmetric``, [-1, 1], is what the paper's Tanh asks for.
+        discriminator_steps: ``separate``: a step on real and one on generated pictures, as released; ``joint``: one on both.
+        pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
+        width: channels of the networks, 64 in the paper.
+        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th.
+        evaluate_every: the same in iterations, instead.
+    """
+
+    name: str = "gan"
+    last_relu: bool | None = None
+    pixel_range: str | None = None
+    discriminator_steps: str = "separate"
+    pretraining_steps: int = 1000
+    width: int = 64
+    evaluate_epochs: int = 10
+    evaluate_every: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
+        if self.pixel_range is not None:
+            check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
+        check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
+        for name in ("width", "evaluate_epochs", "evaluate_every"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+
+
+class Gan(GenerativeTask):
+    r"""The generator G minimises :math:`D(h(x), h(G(z)))`, features h and head maximise the usual log-likelihood,
+
+    .. math:: E \log \sigma(\mathrm{head}(h(x))) + E \log (1 - \sigma(\mathrm{head}(h(G(z))))).
+
+    One iteration: with G(z) computed once, h and head take their step on real pictures, then theirs on generated ones (or one step on
+    both); then the features of both are computed **again**, with h as it now is, and G takes its step. The released code takes G's
+    gradient through features from before and between the steps on h, which current versions of torch refuse, for h has changed
+    under them.
+
+    Convolutions follow ``trainer.precision``; the distance is always computed in float32.
+
+    Args:
+        settings: see :class:`GanSettings`.
+        data: colour pictures of 64 x 64.
+        distance: D.
+        seeds: a single one.
+    """
+
+    headline = "distance_value"
+    logarithmic = False
+    curves = ("distance_value", "loss_real", "loss_fake")
+
+    def __init__(self, settings: GanSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
+        super().__init__(settings, data, distance, seeds)
+        _check_pictures("data must be", *self.images.shape[1:])
+        s = settings
+        with seeded(self.seeds[0], NETWORKS):
+            self.features, self.head = Features(s.width), Head(s.width)
+            self.generator = Generator(s.latent_dim, s.last_relu, s.width)
+        if s.compile:
+            for network in (self.features, self.head, self.generator):
+                network.compile()
+        self._losses: dict[str, Tensor] = {}
+
+    @classmethod
+    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
+        """Those of the released GAN: M = 5, a lambda of 0.5 against sums over the samples where the text has 1.01, a radius of 1000."""
+        given = common_defaults(name, steps=5)
+        if name.startswith("aswd") and inner_loop(name) == "phi":
+            given |= {"penalty": 0.5, "objective": "sum"} if reading == "reference" else {"penalty": 1.01}
+        return given
+
+    @classmethod
+    def reading_defaults(cls, reading: str) -> dict[str, Any]:
+        released = reading == "reference"
+        return {
+            "latent_dim": 32 if released else 100,
+            "last_relu": released,
+            "pixel_range": "unit" if released else "symmetric",
+        }
+
+    @classmethod
+    def check(cls, settings: GanSettings, data: Any, distance: nn.Module) -> None:
+        size = getattr(data, "size", SIZE)
+        _check_pictures("data must be", getattr(data, "channels", 3), size, size)
+        check_fits(distance, settings.batch_size, 8 * settings.width * 16)
+
+    @property
+    def pixel_range(self) -> str:
+        return self.settings.pixel_range
+
+    def is_due(self, step: int) -> bool:
+        if self.settings.evaluate_every is not None:
+            return step == 1 or step % self.settings.evaluate_every == 0
+        epoch, rest = divmod(step, self.steps_per_epoch)
+        return rest == 0 and (epoch == 1 or epoch % self.settings.evaluate_epochs == 0)
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        return [self.adam(self.generator.parameters()), self.adam(self._discriminator())]
+
+    def _discriminator(self) -> list[Tensor]:
+        return [*self.features.parameters(), *self.head.parameters()]
+
+    def on_train_start(self) -> None:
+        if self.global_step == 0:
+            self.pretrain()
+
+    def pretrain(self) -> None:
+        """Train the DSWD's push-forward on its penalty alone: between equal samples there is nothing else to maximise."""
+        steps, former = self.settings.pretraining_steps, getattr(self.distance, "maximiser", None)
+        if steps and isinstance(getattr(self.distance, "penalty", None), CosinePenalty):
+            self.distance.maximiser = replace(former, steps=steps)
+            nothing = torch.zeros(1, 1, 8 * self.settings.width * 16, device=self.device)
+            self.distance(nothing, nothing)
+            self.distance.maximiser = former
+
+    def training_step(self, *_: Any) -> None:
+        step = self.global_step
+        generator_adam, discriminator_adam = self.optimizers()[0], self.optimizers(use_pl_optimizer=False)[1]
+        real = from_bytes(self.real(step)[0], self.settings.pixel_range)
+        fake = self.generator(self.noise(step)[0])
+        self._discriminate(real, fake.detach(), discriminator_adam)
+        self.features.requires_grad_(False)  # its gradient would be thrown away
+        value = self.distance(self._gathered_features(real), self._gathered_features(fake))
+        self.watch(value, step + 1)
+        self.descend(value.sum(), generator_adam, self.generator.parameters())
+        self.features.requires_grad_(True)
+        self._losses["distance_value"] = value.detach()
+
+    def _discriminate(self, real: Tensor, fake: Tensor, optimiser: torch.optim.Optimizer) -> None:
+        """Steps of h and head: -log sigma(a) = softplus(-a), and -log(1 - sigma(a)) = softplus(a)."""
+        losses = {}
+        for name, pictures, sign in (("loss_real", real, -1), ("loss_fake", fake, 1)):
+            losses[name] = softplus(sign * self.head(self.features(pictures)).float()).mean()
+            if self.settings.discriminator_steps == "separate":
+                self.descend(losses[name], optimiser, self._discriminator())
+        if self.settings.discriminator_steps == "joint":
+            self.descend(losses["loss_real"] + losses["loss_fake"], optimiser, self._discriminator())
+        self._losses = {name: summed(loss.detach()[None]) / world_size() for name, loss in losses.items()}
+
+    def _gathered_features(self, pictures: Tensor) -> Tensor:
+        """Features of the whole batch, ``[1, N, d]`` in float32."""
+        return gathered(self.features(pictures).float())[None]
+
+    @torch.no_grad()
+    def generate(self, noise: Tensor) -> Tensor:
+        self.generator.eval()
+        parts = [self.generator(part) for part in noise[0].split(self.settings.batch_size)]
+        self.generator.train()
+        return torch.cat(parts)[None]
+
+    def evaluate(self) -> dict[str, Tensor]:
+        self.stop_if_diverged()
+        self.show(self.global_step)
+        norm = self.learned_norm()
+        return self._losses if norm is None else {**self._losses, "learned_norm": norm}
+
+
+def _check_pictures(what: str, channels: int, height: int, width: int) -> None:
+    if (channels, height, width) != (3, SIZE, SIZE):
+        kind = "grey" if channels == 1 else f"{channels}-channel"
+        kind = "colour" if channels == 3 else kind
+        raise ValueError(f"{what} colour pictures of {SIZE} x {SIZE} pixels for task=gan; got {kind} ones of {height} x {width}")
