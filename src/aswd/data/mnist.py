@@ -26,6 +26,7 @@ class MnistSettings:
     """
 
     kind: ClassVar[str] = "images"
+    channels: ClassVar[int] = 1
     name: str
     size: int = 28
     root: str = field(default="data", metadata={"changes_numbers": False})
