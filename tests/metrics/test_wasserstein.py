@@ -23,6 +23,13 @@ def test_agrees_with_pot_for_every_replica(n, m, order):
     np.testing.assert_allclose(exact_wasserstein(x, y, order).numpy(), expected, rtol=1e-9)
 
 
+def test_agrees_with_pot_in_many_dimensions_far_from_the_origin():
+    x, y = torch.rand(30, 784) + 100, torch.rand(30, 784) + 100
+    np.testing.assert_allclose(exact_wasserstein(x, y).item(), emd(x.double().numpy(), y.double().numpy()), rtol=1e-9)
+    moved = x.double() + 1e-6  # nearly the same
+    np.testing.assert_allclose(exact_wasserstein(x.double(), moved).item(), 28e-6, rtol=1e-6)
+
+
 def test_agrees_with_all_permutations():
     x, y = torch.randn(5, 3, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     best = min(((x - y[list(p)]) ** 2).sum(-1).mean() for p in itertools.permutations(range(5)))

@@ -12,7 +12,9 @@ from aswd.data.images import Order
 from aswd.data.registry import data_module
 from aswd.distances import build
 from aswd.errors import UserError
+from aswd.tasks import gan as gan_module
 from aswd.tasks.gan import Gan
+from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.pixels import from_bytes, to_bytes
 from aswd.training.checkpoints import latest_checkpoint
 from aswd.training.run import carry_out
@@ -210,6 +212,52 @@ def test_the_generator_is_evaluated_in_evaluation_mode(tmp_path):
     assert task.generator.training
 
 
+class StandIn:
+    """Features without Inception's weights: a few random projections of the pixels."""
+
+    name, network, weights, resize, dim, original = "fid", "stand-in", "none", "none", 6, False
+
+    def __init__(self, path=None):
+        self.matrix = torch.randn(3 * 64 * 64, 6, generator=torch.Generator().manual_seed(0)) / 1000
+
+    def features(self, images):
+        return images.flatten(1).float() @ self.matrix
+
+
+def test_fid_is_that_of_the_generators_pictures(tmp_path, monkeypatch):
+    """Against scipy, on what a task of the same state generates."""
+    from scipy.linalg import sqrtm
+
+    monkeypatch.setattr(gan_module, "Inception", StandIn)
+    options = ["task.fid=true", "task.num_fid_samples=20", f"task.fid_cache_dir={tmp_path}/cache"]
+    spec = tiny_gan(tmp_path, *options)
+    with pytest.warns(UserWarning, match="20 pictures"):
+        (outcome,) = carry_out(spec)
+    assert outcome.word == "done", outcome.text
+    assert outcome.text.startswith("fid ")
+    assert outcome.run.result["fid_taken"]["num_fake"] == 20
+    assert np.isfinite(metrics_of(outcome.run)).all()
+    task = task_of(spec)
+    state = torch.load(latest_checkpoint(outcome.run.folder / "checkpoints"))["state_dict"]
+    task.generator.load_state_dict({k.removeprefix("generator."): v for k, v in state.items() if k.startswith("generator.")})
+    noise = torch.cat([task._noise(count, 0, FIXED_NOISE, 1, start) for start, count in ((0, 8), (8, 8), (16, 4))])
+    fake = StandIn().features(to_bytes(task.generate(noise[None])[0], "unit")).double().numpy()
+    real = StandIn().features(task.images).double().numpy()
+    a, b = np.cov(fake.T), np.cov(real.T)
+    expected = ((fake.mean(0) - real.mean(0)) ** 2).sum() + np.trace(a + b - 2 * sqrtm(a @ b).real)
+    assert outcome.run.result["final"]["fid"] == pytest.approx(expected, rel=1e-3)
+
+
+def test_fid_without_weights_is_refused_or_left_out(tmp_path, capsys, monkeypatch):
+    missing = ["task.fid_weights=/nowhere/weights.pth"]
+    (outcome,) = carry_out(tiny_gan(tmp_path, "task.fid=true", *missing))
+    assert outcome.word == "failed"
+    assert "Inception weights for FID must be a file; got '/nowhere/weights.pth'" in outcome.text
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert task_of(tiny_gan(tmp_path, *missing)).headline == "distance_value"
+    assert "no FID in this run: the Inception weights" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -219,6 +267,7 @@ def test_the_generator_is_evaluated_in_evaluation_mode(tmp_path):
         (["task.discriminator_steps=both"], "task.discriminator_steps must be one of 'separate', 'joint'"),
         (["task.pixel_range=bytes"], "task.pixel_range must be one of"),
         (["task.clip_grad_norm=0"], "task.clip_grad_norm must be a number above 0"),
+        (["task.fid=maybe"], "task.fid must be one of 'auto', 'true', 'false'"),
         (["task.epochs=many"], "task.epochs must be a whole number"),
         (["task.last_relu=maybe"], "task.last_relu must be true, false or null"),
         (["trainer.precision=8"], "trainer.precision must be one of '32', 'bf16-mixed'"),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from aswd.distances.checks import check_choice, check_order, check_seed
 from aswd.distances.one_dimensional import safe_root
-from aswd.distances.problem import Problem, eager
+from aswd.distances.problem import NARROW, Problem, eager
 from aswd.distances.workers import worker_count
 
 _FEW = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
@@ -92,8 +92,7 @@ def optimal_couplings(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights:
 
 def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float) -> Coupling:
     n, m = len(x), len(y)
-    # By differences: expanded squares lose what is left when two clouds nearly coincide.
-    cost = torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").pow_(order).numpy()
+    cost = _costs(x, y, order).numpy()
     if n == m <= _FEW and x_weights is None and y_weights is None:
         from scipy.optimize import linear_sum_assignment
 
@@ -107,3 +106,13 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
     plan = ot.emd(a, b, cost, numItermax=10_000_000)
     i, j = plan.nonzero()
     return i, j, plan[i, j]
+
+
+def _costs(x: Tensor, y: Tensor, order: float) -> Tensor:
+    """``[N, M]``, to find a plan by; what that costs is computed by differences later."""
+    if order == 2 and x.shape[1] > NARROW:  # a matrix product is ten times faster, and in float64 good to 1e-13 of the squared norms
+        centre = y.mean(0)
+        x, y = x - centre, y - centre
+        return (x.square().sum(1)[:, None] + y.square().sum(1)).addmm_(x, y.mT, alpha=-2)
+    # By differences: expanded squares lose what is left when two clouds nearly coincide.
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").pow_(order)

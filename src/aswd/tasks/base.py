@@ -77,6 +77,10 @@ class Task(LightningModule, ABC):
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         """Arrays that the record of a replica keeps."""
 
+    def record(self) -> dict[str, Any]:
+        """Anything else that the record says of how the metrics were taken."""
+        return {}
+
     def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
         """Pictures of the run."""
         return []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,10 +14,12 @@ from torch.nn.functional import softplus
 from aswd.data.images import ImageData
 from aswd.distances import CosinePenalty
 from aswd.distances.checks import check_at_least, check_choice
+from aswd.metrics.fid import FrechetInceptionDistance, Inception, MissingWeights
+from aswd.metrics.reference import reference
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
 from aswd.parallel import gathered, summed, world_size
-from aswd.tasks.generative import NETWORKS, GenerativeSettings, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
-from aswd.tasks.pixels import PIXEL_RANGES, from_bytes
+from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeSettings, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
+from aswd.tasks.pixels import PIXEL_RANGES, from_bytes, to_bytes
 
 DISCRIMINATOR_STEPS = ("separate", "joint")
 
@@ -35,6 +38,10 @@ class GanSettings(GenerativeSettings):
         width: channels of the networks, 64 in the paper.
         evaluate_epochs: metrics and samples are taken after the first epoch and every n-th.
         evaluate_every: the same in iterations, instead.
+        fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
+        num_fid_samples: generated pictures of an FID, against all of the train split.
+        fid_weights: file of the Inception weights; found or fetched, if nothing is said.
+        fid_cache_dir: where the moments of the real pictures are kept.
     """
 
     name: str = "gan"
@@ -45,12 +52,19 @@ class GanSettings(GenerativeSettings):
     width: int = 64
     evaluate_epochs: int = 10
     evaluate_every: int | None = None
+    fid: str = "auto"
+    num_fid_samples: int = 20_000
+    fid_weights: str | None = field(default=None, metadata={"changes_numbers": False})
+    fid_cache_dir: str = field(default="data/statistics", metadata={"changes_numbers": False})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
         if self.pixel_range is not None:
             check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
+        self.fid = self.fid.lower()  # of YAML's true and false
+        check_choice("fid", self.fid, ["auto", "true", "false"])
+        check_at_least("num_fid_samples", self.num_fid_samples, 2, whole=True)
         check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
         for name in ("width", "evaluate_epochs", "evaluate_every"):
             if getattr(self, name) is not None:
@@ -76,9 +90,8 @@ class Gan(GenerativeTask):
         seeds: a single one.
     """
 
-    headline = "distance_value"
     logarithmic = False
-    curves = ("distance_value", "loss_real", "loss_fake")
+    curves = ("fid", "distance_value", "loss_real", "loss_fake")
 
     def __init__(self, settings: GanSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(settings, data, distance, seeds)
@@ -91,6 +104,9 @@ class Gan(GenerativeTask):
             for network in (self.features, self.head, self.generator):
                 network.compile()
         self._losses: dict[str, Tensor] = {}
+        self._data, self._inception = data, _inception(settings)
+        self._fid_record: dict[str, Any] = {}
+        self.headline = "distance_value" if self._inception is None else "fid"
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
@@ -182,8 +198,42 @@ class Gan(GenerativeTask):
     def evaluate(self) -> dict[str, Tensor]:
         self.stop_if_diverged()
         self.show(self.global_step)
+        found = dict(self._losses)
         norm = self.learned_norm()
-        return self._losses if norm is None else {**self._losses, "learned_norm": norm}
+        if norm is not None:
+            found["learned_norm"] = norm
+        if self._inception is not None:
+            found["fid"] = self._fid()
+        return found
+
+    def _fid(self) -> Tensor:
+        """FID of ``num_fid_samples`` pictures from the same noise every time, ``[1]``."""
+        s = self.settings
+        real = reference(self._data, self._inception, s.fid_cache_dir, device=str(self.device))
+        metric = FrechetInceptionDistance(real, self._inception, sync_on_compute=False).to(self.device)  # one process alone evaluates
+        for start in range(0, s.num_fid_samples, s.batch_size):
+            noise = self._noise(min(s.batch_size, s.num_fid_samples - start), self.seeds[0], FIXED_NOISE, 1, start)
+            metric.update(to_bytes(self.generate(noise[None])[0], self.pixel_range))
+        value = metric.compute()[None]
+        self._fid_record = metric.record()
+        return value
+
+    def record(self) -> dict[str, Any]:
+        """How FID was taken."""
+        return {"fid_taken": self._fid_record} if self._fid_record else {}
+
+
+def _inception(settings: GanSettings) -> Inception | None:
+    """The network of FID; ``None`` where there is to be no FID, or ``auto`` finds no weights, and then says so."""
+    if settings.fid == "false" or (settings.fid == "auto" and not torch.cuda.is_available()):
+        return None
+    try:
+        return Inception(settings.fid_weights)
+    except MissingWeights as error:
+        if settings.fid == "true":
+            raise
+        print(f"aswd: no FID in this run: {error}", file=sys.stderr)
+        return None
 
 
 def _check_pictures(what: str, channels: int, height: int, width: int) -> None:

@@ -224,5 +224,6 @@ def _result(spec: RunSpec, task: Task, recorder: Recorder) -> dict[str, Any]:
         "peak_memory": peak,
         "revision": revision(),
         "versions": versions(),
+        **task.record(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
