@@ -99,7 +99,8 @@ def _say_what_is_missing(found: list[Cell], metric: str) -> None:
     wanted, done = sum(len(cell.spec.seeds) for cell in found), sum(len(cell.done) for cell in found)
     strange = done - sum(len(cell.finals(metric)) for cell in found)
     if strange:
-        print(f"aswd: {strange} runs are of another version, without {metric}, and left out: force=true runs them again", file=sys.stderr)
+        why = "they were run without it, or by another version"
+        print(f"aswd: {strange} runs have no {metric} and are left out of it: {why} (force=true runs them again)", file=sys.stderr)
     if done < wanted:
         print(f"aswd: drawn with {done} of {wanted} runs; the same command runs the rest that no other process is at", file=sys.stderr)
 
