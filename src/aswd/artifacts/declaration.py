@@ -69,6 +69,16 @@ class Artifact:
         return value.get(metric) if isinstance(value, dict) else value if metric == self.metric else None
 
 
+def parts(label: str) -> tuple[str, int | None]:
+    """Method and number of directions of a label, if it has one.
+
+    >>> parts("GSWD poly 3 L=10"), parts("Exact")
+    (('GSWD poly 3', 10), ('Exact', None))
+    """
+    method, _, count = label.partition(" L=")
+    return method, int(count) if count else None
+
+
 def artifact_names() -> list[str]:
     """Names of all artifacts, in the order of the paper."""
     return [artifact.name for artifact in artifacts()]

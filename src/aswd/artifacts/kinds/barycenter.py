@@ -39,7 +39,7 @@ def triangle(axes: object, clouds: np.ndarray, weights: np.ndarray) -> None:
     room = 0.75 / side
     for cloud, weight in zip(clouds, weights, strict=True):
         centred = flat(cloud) / max(np.abs(cloud).max(), 1e-12) * room / 1.2
-        axes.scatter(*(weight @ CORNERS + centred).T, s=0.6, color=np.clip(0.85 * weight, 0, 1), linewidths=0)
+        axes.scatter(*(weight @ CORNERS + centred).T, s=np.clip(300 / len(cloud), 0.6, 6), color=np.clip(0.85 * weight, 0, 1), linewidths=0)
     axes.set_aspect("equal")
 
 

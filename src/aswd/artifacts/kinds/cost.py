@@ -5,8 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.declaration import Artifact
-from aswd.artifacts.kinds.table1 import parts
+from aswd.artifacts.declaration import Artifact, parts
 from aswd.artifacts.outcome import table
 
 

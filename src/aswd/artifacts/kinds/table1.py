@@ -7,19 +7,9 @@ import pandas
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.declaration import Artifact, parts
 from aswd.artifacts.outcome import escaped
 from aswd.artifacts.outcome import table as outcome_table
-
-
-def parts(label: str) -> tuple[str, int]:
-    """Distance and number of directions of a label.
-
-    >>> parts("ASWD L=1000")
-    ('ASWD', 1000)
-    """
-    distance, count = label.split(" L=")
-    return distance, int(count)
 
 
 def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
