@@ -245,7 +245,7 @@ def test_other_tasks_refuse_clouds():
 
 
 def test_what_the_task_sets_for_distances():
-    augmented = {"penalty": 0.05, "penalty_relative": True, "objective": "mean", "num_projections": 100}
+    augmented = {"penalty": 0.1, "penalty_relative": True, "objective": "mean", "num_projections": 100}
     assert Barycenter.distance_defaults("aswd", "reference") == augmented
     assert spec_of("outputs", distance="aswd").distance["objective"] == "mean"
     assert Barycenter.distance_defaults("swd", "paper") == {"num_projections": 100}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from aswd.tasks import canvas
 
 _CORNERS = np.array([[0.5, np.sqrt(3) / 2], [0, 0], [1, 0]])  # of the triangle: first cloud at the top, then left and right
 _RED, _GREEN, _BLUE = (0.85, 0.1, 0.1), (0.1, 0.65, 0.15), (0.1, 0.2, 0.85)
-_APART = 2.3  # between the centres of neighbours, each in [-1, 1]^2
 
 
 def draw(
@@ -58,7 +58,8 @@ def colours(weights: np.ndarray) -> np.ndarray:
 def triangle(path: Path, points: np.ndarray, weights: np.ndarray, title: str) -> Path:
     """Barycenters ``[W, N, 2]`` of three clouds, each at the place of its weights."""
     figure, axes = canvas.figure(8, 7.5)
-    side = _APART / weights[weights > 0].min()  # the least weight is one step of the grid
+    _, size = _box(points)
+    side = 2 * size / weights[weights > 0].min()  # the least weight is one step of the grid
     for cloud, place, colour in zip(points, weights @ _CORNERS * side, colours(weights), strict=True):
         axes.scatter(*(cloud + place).T, s=2, color=colour, linewidths=0)
     axes.set(aspect="equal", xticks=[], yticks=[], title=title)
@@ -69,10 +70,10 @@ def triangle(path: Path, points: np.ndarray, weights: np.ndarray, title: str) ->
 def strip(path: Path, ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray, title: str) -> Path:
     """Barycenters ``[W, N, 2]`` along the weights, over the exact ones."""
     figure, axes = canvas.figure(1.5 * len(weights), 3.8, columns=len(weights), rows=2)
-    size = _size(ours, theirs)
+    box = _box(ours, theirs)
     for line, name, points in zip(axes, ("barycenter", "exact"), (ours, theirs), strict=True):
         for panel, cloud, colour in zip(line, points, colours(weights), strict=True):
-            _dots(panel, cloud, colour, size)
+            _dots(panel, cloud, colour, box)
         line[0].set_ylabel(name)
     for panel, mixture in zip(axes[0], weights, strict=True):
         panel.set_title(", ".join(f"{weight:.3g}" for weight in mixture), fontsize="small")
@@ -85,9 +86,9 @@ def row(path: Path, ours: np.ndarray, theirs: np.ndarray, clouds: Sequence[np.nd
     panels = [*zip(clouds, [f"{weight:.3g}" for weight in weights], np.eye(len(clouds)), strict=True)]
     panels += [(ours, "barycenter", weights), (theirs, "exact", weights)]
     figure, axes = canvas.figure(2.4 * len(panels), 2.9, columns=len(panels))
-    size = _size(ours, theirs, *clouds)
+    box = _box(ours, theirs, *clouds)
     for panel, (points, name, mixture) in zip(axes, panels, strict=True):
-        _dots(panel, points, colours(mixture[None])[0], size)
+        _dots(panel, points, colours(mixture[None])[0], box)
         panel.set_title(name)
     figure.suptitle(title)
     return canvas.save(figure, path)
@@ -99,14 +100,18 @@ def animation(path: Path, points: np.ndarray, weights: np.ndarray) -> Path:
     there = list(range(len(points)))
     order = there + there[-2:0:-1]
     durations = [900 if place in (0, len(points) - 1) else 120 for place in order]
-    return canvas.animation(path, [[(points[place], shades[place])] for place in order], _size(points), durations)
+    middle, size = _box(points)
+    return canvas.animation(path, [[(points[place] - middle, shades[place])] for place in order], size, durations)
 
 
-def _size(*clouds: np.ndarray) -> float:
-    """Half the side of a square about the origin that holds all."""
-    return 1.1 * max(float(np.abs(cloud).max()) for cloud in clouds)
+def _box(*clouds: np.ndarray) -> tuple[np.ndarray, float]:
+    """The middle and half the side of a square that holds all, with a margin."""
+    every = np.concatenate([cloud.reshape(-1, 2) for cloud in clouds])
+    low, high = every.min(0), every.max(0)
+    return (low + high) / 2, 1.1 * max(float((high - low).max()) / 2, 1e-6)
 
 
-def _dots(panel, points: np.ndarray, colour: np.ndarray, size: float) -> None:
+def _dots(panel: Any, points: np.ndarray, colour: np.ndarray, box: tuple[np.ndarray, float]) -> None:
+    (x, y), size = box
     panel.scatter(*points.T, s=2, color=colour, linewidths=0)
-    panel.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=[], yticks=[])
+    panel.set(xlim=(x - size, x + size), ylim=(y - size, y + size), aspect="equal", xticks=[], yticks=[])
