@@ -219,8 +219,12 @@ def test_every_configuration_file_says_what_the_code_says():
 
     def check(group, name, schema, partial=False):
         content = yaml.safe_load((config_dir() / group / f"{name}.yaml").read_text())
+        content.pop("defaults", None)  # a task brings its data
+        if group in content:  # with short forms of its options at the top
+            content = {key: content[key] if str(value).startswith("${") else value for key, value in content[group].items()}
         built = dataclasses.asdict(schema(**content))
-        assert partial or content == built, (group, name)
+        found_in_files = {"source_digest", "target_digest"}
+        assert partial or content == {key: value for key, value in built.items() if key not in found_in_files}, (group, name)
 
     for group, names, schema_of in (("task", TASKS, task_settings), ("data", DATA, data_settings)):
         assert sorted(names) == sorted(file.stem for file in (config_dir() / group).glob("*.yaml"))

@@ -7,7 +7,7 @@ import pytest
 from aswd.cli import main
 from aswd.data.image_folder import ImageFolderSettings
 from aswd.errors import UserError
-from aswd.train import _prepare_data
+from aswd.launching.launch import _prepare_data
 from aswd.training.run import carry_out
 from tests.data.small import expect_mnist, mnist_contents, write_mnist, write_picture
 from tests.training.small import small_spec

@@ -203,7 +203,7 @@ def test_other_mistakes(tmp_path):
         ("data.shapes=[ring,sphere]", "one dimension; got ring in 2, sphere in 3"),
         ("data.shapes=[]", "at least one"),
         ("data.num_samples=0", "num_samples must be"),
-        ("data=swiss_roll", "data must be one of shapes for task=barycenter"),
+        ("data=swiss_roll", "data must be one of shapes, solids for task=barycenter"),
     ):
         with pytest.raises(UserError, match=sentence):
             spec_of(override)

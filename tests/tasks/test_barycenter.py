@@ -229,7 +229,7 @@ def test_mixtures():
         (["task.grid=0"], "task.grid must be a whole number of at least 1"),
         (["task.power=0.5"], "task.power must be a number of at least 1"),
         (["distance.reduction=sum", "task.num_particles=7"], "distance.reduction must be 'mean'.*got 'sum' for 7, 30"),
-        (["data=circle"], "data must be one of shapes for task=barycenter"),
+        (["data=circle"], "data must be one of shapes, solids for task=barycenter"),
         (["task.iterations=few"], "task.iterations must be a whole number"),
     ],
 )
