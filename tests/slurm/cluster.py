@@ -32,11 +32,14 @@ def _install():
     if ours:
         _NO_DAEMONS.write_text("#!/bin/sh\nexit 101\n")
         _NO_DAEMONS.chmod(0o755)
+    complaint = f"apt-get cannot install {' and '.join(PACKAGES)}"
     try:
         for command in (["update"], ["install", "-y", "--no-install-recommends", *PACKAGES]):
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            done = subprocess.run(["apt-get", "-qq", *command], capture_output=True, text=True, env=environment)
-        return None if done.returncode == 0 else f"apt-get cannot install {' and '.join(PACKAGES)}: {done.stderr.strip().splitlines()[-1]}"
+            done = subprocess.run(["apt-get", "-qq", *command], capture_output=True, text=True, env=environment, timeout=180)
+        return None if done.returncode == 0 else ": ".join([complaint, *done.stderr.strip().splitlines()[-1:]])
+    except subprocess.TimeoutExpired:
+        return f"{complaint}: it took more than three minutes"
     finally:
         if ours:
             _NO_DAEMONS.unlink()
@@ -96,12 +99,27 @@ class Cluster:
         """Start slurmctld; unless fresh, it takes up the jobs that it knew."""
         self._start("slurmctld", "-D", *(["-c"] if fresh else []))
         self._wait_for(lambda: "UP" in self.ask("scontrol", "ping"), "slurmctld does not answer")
+        self.ask("scontrol", "update", "PartitionName=short", "State=UP")
 
-    def kill_controller(self):
-        """As a crash would."""
+    def kill_controller(self, job):
+        """As a crash would, after it has written down what it knows; ``job`` gets time again.
+
+        That takes it some seconds, in which no job may be started: one that it does not remember it starts a second time, and then it
+        takes the node, the only one here, out of service.
+        """
+        self.ask("scontrol", "update", "PartitionName=short", "State=DOWN")
+        changed = time.time()
+        self.ask("scontrol", "update", f"JobId={job}", "TimeLimit=20")
+        self._wait_for(lambda: self._saved() > changed, "slurmctld does not save its state")
         daemon = self.daemons.pop("slurmctld")
         daemon.kill()
         daemon.wait()
+
+    def _saved(self):
+        try:
+            return (self.folder / "state" / "job_state").stat().st_mtime
+        except FileNotFoundError:  # it is being replaced
+            return 0.0
 
     def job(self, number):
         """The fields of a job."""
@@ -145,7 +163,7 @@ class Cluster:
             "SlurmdUser=root",
             "AuthType=auth/munge",
             "CredType=cred/munge",
-            f"AuthInfo=socket={self.folder}/munge/socket",
+            f"AuthInfo=socket={self.folder}/munge/socket,cred_expire=20",  # as long as a job waits that went back into the queue
             f"SlurmctldPort={controller}",
             f"SlurmdPort={node}",
             "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",

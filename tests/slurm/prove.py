@@ -18,10 +18,11 @@ from aswd.results import Run, RunState, records
 from tests.launching.stores import command, counted, differing, digests, is_untouched, lost
 from tests.slurm.cluster import Cluster, obstacle
 
+BEGIN = time.monotonic()
 RUNS = 6
 SWEEP = [
     *("-m", f"seed=range(0,{RUNS})", "data=knot", "distance=aswd", "distance.num_projections=10", "data.num_samples=60"),
-    *("task.iterations=600", "task.evaluate_every=20", "task.num_frames=4", "task.pictures=false"),
+    *("task.iterations=300", "task.evaluate_every=20", "task.num_frames=4", "task.pictures=false"),
     *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false", "trainer.checkpoint_seconds=1"),
 ]
 ON_SLURM = ["launcher=slurm", "launcher.partition=short", "launcher.timeout_min=20", "launcher.mem_gb=1", "launcher.cpus=1"]
@@ -34,7 +35,6 @@ def main():
     if reason is not None:
         print(f"make test-slurm: NOT RUN: {reason}")
         return 0
-    start = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # also then it cleans up
     with tempfile.TemporaryDirectory(prefix="aswd-slurm-") as folder:
         expected, store = Path(folder, "local"), Path(folder, "store")
@@ -42,64 +42,78 @@ def main():
             foreign = cluster.foreign_sockets()
             assert not foreign, foreign
             say(f"SLURM {cluster.ask('sinfo', '--version').split()[-1]} is up, on the loopback only")
+            local = subprocess.Popen(command("train", *SWEEP, f"paths.output_dir={expected}"), stdout=subprocess.DEVNULL)
             first = through_trouble(cluster, store)
             second = again(store, first)
             left_and_found_again(cluster, Path(folder, "left"))
             artifact(Path(folder, "artifact"))
-        subprocess.run(command("train", *SWEEP, f"paths.output_dir={expected}"), check=True, stdout=subprocess.DEVNULL)
+            assert local.wait(600) == 0
         assert second == {"done": 1, "skipped": RUNS - 1}, second
         assert not lost(store, expected)
         assert not differing(store, expected)
     say(f"{RUNS} runs, 1 job killed, 1 cancelled, 1 out of time, controller restarted: 0 lost, 0 repeated, 0 differing from a local run")
-    say(f"proved in {time.monotonic() - start:.0f} seconds; no daemon and no file is left (the Debian packages stay installed)")
+    say("proved; no daemon and no file is left (the Debian packages stay installed)")
     return 0
 
 
 def through_trouble(cluster, store):
     """The sweep, and all that happens to it; gives back its counts."""
-    process = subprocess.Popen(
-        command("train", *SWEEP, *ON_SLURM, f"paths.output_dir={store}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    said = store.with_name("said")
+    with said.open("w") as file:
+        process = subprocess.Popen(
+            command("train", *SWEEP, *ON_SLURM, f"paths.output_dir={store}"), stdout=subprocess.PIPE, stderr=file, text=True
+        )
     victims = {}
     for trouble in ("killed", "cancelled", "out of time"):
         seed, job = running(store, process, victims.values())
+        number = owner(store, seed)
+        os.kill(number, signal.SIGSTOP)  # so that the run is not done before; SLURM wakes it with its signals
         victims[trouble] = seed
         if trouble == "killed":
-            os.kill(owner(store, seed), signal.SIGKILL)
+            os.kill(number, signal.SIGKILL)
         elif trouble == "cancelled":
             subprocess.run(["scancel", job], check=True)
         else:
-            subprocess.run(["scontrol", "update", f"JobId={job}", "TimeLimit=1"], check=True)
             limited = job
+            run_out_of_time(cluster, job, process)
         say(f"job {job} (seed {seed}): {trouble}")
-    wait_until(
-        lambda: int(cluster.job(limited).get("Restarts", 0)) >= 1, process, 240, "the job out of time was not put back into the queue"
-    )
     steps = list(run_of(store, victims["out of time"]).folder.glob("checkpoints/*.ckpt"))
     assert steps, "a job out of time leaves a checkpoint"
     say(f"job {limited} is back in the queue, with its checkpoint of {max(steps).stem}")
-    cluster.kill_controller()
+    cluster.kill_controller(limited)
     say("the controller is dead")
-    time.sleep(20)  # longer than squeue tries
+    wait_until(lambda: "SLURM does not answer; waiting for it" in said.read_text(), process, 120, "nobody noticed")
     cluster.start_controller()
-    subprocess.run(["scontrol", "update", f"JobId={limited}", "TimeLimit=20"], check=True)
     say("the controller is back")
-    out, err = process.communicate(timeout=900)
+    out, err = process.communicate(timeout=900)[0], said.read_text()
     print(out, err, sep="")
+    say("the sweep has ended")
     counts = counted(out)
     assert counts == {"done": RUNS - 1, "interrupted": 1}, (counts, err)
     assert process.returncode == 1, process.returncode
-    assert "SLURM does not answer; waiting for it" in err
     assert run_of(store, victims["cancelled"]).state is RunState.CUT_OFF
     log = "".join(path.read_text() for path in store.glob(f"sweeps/*/logs/{limited}_0_log.out"))
     assert "goes back into the queue" in log, log
     return digests(store)
 
 
+def run_out_of_time(cluster, job, process):
+    """Shorten the time of a job until SLURM tells it that it is over and it goes back into the queue.
+
+    SLURM counts the time in minutes, looks at it every thirty seconds, and tells a job 90 seconds before its end, give or take those
+    thirty: with one to two minutes left it does so at its next look.
+    """
+    minutes = int(cluster.job(job)["RunTime"].split(":")[-2])
+    subprocess.run(["scontrol", "update", f"JobId={job}", f"TimeLimit={minutes + 2}"], check=True)
+    complaint = f"job {job}, out of time, did not go back into the queue"
+    wait_until(lambda: int(cluster.job(job).get("Restarts", 0)) >= 1, process, 120, complaint)
+
+
 def again(store, before):
     """The same command: what was finished is not touched, what was cancelled is done."""
     done = subprocess.run(command("train", *SWEEP, *ON_SLURM, f"paths.output_dir={store}"), capture_output=True, text=True)
     print(done.stdout, done.stderr, sep="")
+    say("the same command again has ended")
     assert done.returncode == 0, done.returncode
     assert is_untouched(store, before), "a finished run was repeated"
     frame = records(store)
@@ -170,12 +184,13 @@ def wait_until(is_so, process, seconds, complaint):
     end = time.monotonic() + seconds
     while not is_so():
         if process.poll() is not None or time.monotonic() > end:
+            process.terminate()
             raise AssertionError(f"{complaint}:\n{''.join(map(str, process.communicate(timeout=10)))}")
         time.sleep(0.2)
 
 
 def say(text):
-    print(f"test-slurm: {text}", flush=True)
+    print(f"test-slurm: {text} ({time.monotonic() - BEGIN:.0f} s)", flush=True)
 
 
 if __name__ == "__main__":
