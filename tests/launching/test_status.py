@@ -1,6 +1,7 @@
 """``aswd status``, ``aswd list runs --failed`` and ``aswd clean`` over stores in all states."""
 
 import json
+import os
 from datetime import timedelta
 
 import numpy as np
@@ -54,6 +55,57 @@ def test_status_counts_and_estimates(store, capsys):
     assert found.seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
 
 
+def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
+    spec = small_spec(tmp_path)
+    for seed, step in ((0, 15), (1, 24)):
+        (spec.run(seed).folder / "checkpoints").mkdir(parents=True)
+        (spec.run(seed).folder / "checkpoints" / f"step={step:09d}.ckpt").write_text("x")
+    record, locks = SweepRecord([spec.of_seeds([seed]) for seed in range(3)]), Locks()
+    (spec.run(0).folder / "metrics.csv").write_text("step,seed,w2\n15,0,0.7\n18,0,0.6\n")
+    locks.acquire(spec.run(0).lock)
+    (sweep,) = sweeps(tmp_path)
+    try:
+        # A tenth of a run was made in thirty seconds; left are two fifths, one fifth and a whole one.
+        assert progress(sweep).seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
+    finally:
+        locks.release()
+        record.close()
+
+
+def test_steps_of_a_batch_of_those_that_were_left_and_of_seeds_that_run_one_by_one(tmp_path, capsys):
+    spec, locks = small_spec(tmp_path, "replicas=3"), Locks()
+    record = SweepRecord([spec])
+    finish(spec.run(0))
+    batch = spec.folder / "seeds=1-2" / "metrics.csv"
+    batch.parent.mkdir()
+    batch.write_text("step,seed,w2\n10,1,0.7\n10,2,0.6\n")
+    for seed in (1, 2):
+        locks.acquire(spec.run(seed).lock)
+    try:
+        assert main(["status", "--output-dir", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.count("step 10 of 30") == 2
+        batch.unlink()
+        (spec.run(1).folder / "metrics.csv").write_text("step,seed,w2\n20,1,0.7\n")
+        assert main(["status", "--output-dir", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.count("step 20 of 30") == 1
+    finally:
+        locks.release()
+        record.close()
+
+
+def test_a_terminal_is_written_over_and_not_cleared(store, capsys, monkeypatch):
+    folder, _, record = store
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((40, 4)))
+    monkeypatch.setattr("time.sleep", lambda _: record.close())
+    assert main(["status", "--watch", "--output-dir", str(folder)]) == 0
+    _, live, last = capsys.readouterr().out.split("\033[H")
+    assert live.count("\n") == 3
+    assert live.endswith("...\033[K\n\033[J")
+    assert all(len(line.removesuffix("\033[K")) <= 40 for line in live.splitlines()[:3])
+    assert "RuntimeError: a cosmic ray" in last
+
+
 def test_status_of_a_sweep_that_was_left(store, capsys):
     folder, _, record = store
     record.close()
@@ -67,8 +119,6 @@ def test_status_without_a_sweep(tmp_path, capsys):
 
 
 def test_a_failure_of_an_earlier_sweep_is_still_to_come_in_this_one(tmp_path):
-    import os
-
     spec = small_spec(tmp_path)
     spec.run(0).fail("RuntimeError: once", "Traceback\n", 3)
     os.utime(spec.run(0).folder / "status.json", (0, 0))
@@ -90,8 +140,6 @@ def test_failed_runs_are_listed_with_their_reasons(store, capsys):
 
 
 def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, monkeypatch):
-    import os
-
     folder, spec, _ = store
     done = spec.run(0).folder
     (done / "checkpoints").mkdir()

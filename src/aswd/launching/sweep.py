@@ -21,7 +21,7 @@ from typing import Any
 from aswd.configuration import RunSpec
 from aswd.results.files import read_json, write_json
 from aswd.results.lock import Locks, is_held
-from aswd.results.store import Run, batch_name
+from aswd.results.store import Run, RunState, batch_name
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,25 @@ class Planned:
     folder: Path
     seeds: tuple[int, ...]
     steps: int | None
+    taken: tuple[int, ...] = ()  # the steps that each seed had behind it when the sweep began
 
     @property
     def runs(self) -> list[Run]:
         """The records of the seeds."""
         return [Run(self.folder / f"seed={seed}") for seed in self.seeds]
 
-    @property
-    def work_folder(self) -> Path:
-        """Where the metrics grow while all of it is under way."""
-        return self.folder / batch_name(self.seeds)
+    def steps_of(self, run: Run) -> int:
+        """The steps that a run has taken, by the last line of the metrics that it, or the batch that it is part of, is writing."""
+        pending = [one.seed for one in self.runs if one.state is not RunState.DONE]
+        for folder in (self.folder / batch_name(pending) if pending else run.folder, run.folder):
+            try:
+                with (folder / "metrics.csv").open("rb") as file:
+                    file.seek(max(0, file.seek(0, 2) - 4096))
+                    first = file.read().splitlines()[-1].partition(b",")[0]
+            except (OSError, IndexError):
+                continue
+            return int(first) if first.isdigit() else 0
+        return 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,10 @@ class Sweep:
     def planned(self) -> list[Planned]:
         """What it is to do."""
         output_dir = self.folder.parents[1]
-        return [Planned(one["title"], output_dir / one["folder"], tuple(one["seeds"]), one["steps"]) for one in self.content["planned"]]
+        return [
+            Planned(one["title"], output_dir / one["folder"], tuple(one["seeds"]), one["steps"], tuple(one.get("taken", ())))
+            for one in self.content["planned"]
+        ]
 
     @property
     def jobs(self) -> dict[str, list[int]]:
@@ -140,4 +152,12 @@ def _described(spec: RunSpec, output_dir: Path) -> dict[str, Any]:
     if spec.trainer.max_steps is not None:
         steps = min(spec.trainer.max_steps, steps or spec.trainer.max_steps)
     folder = spec.folder.relative_to(output_dir) if spec.folder.is_relative_to(output_dir) else spec.folder.absolute()
-    return {"title": spec.title, "folder": str(folder), "seeds": list(spec.seeds), "steps": steps}
+    taken = [0 if spec.force else _steps_behind(spec, seed) for seed in spec.seeds]
+    return {"title": spec.title, "folder": str(folder), "seeds": list(spec.seeds), "steps": steps, "taken": taken}
+
+
+def _steps_behind(spec: RunSpec, seed: int) -> int:
+    """The step of the last checkpoint that a run, or its batch, goes on from."""
+    folders = {spec.run(seed).folder, spec.folder / batch_name(spec.seeds)}
+    steps = [path.stem.removeprefix("step=") for folder in folders for path in folder.glob("checkpoints/step=*.ckpt")]
+    return max((int(step) for step in steps if step.isdigit()), default=0)
