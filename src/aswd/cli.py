@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import aswd
 from aswd.errors import UserError
+
+if TYPE_CHECKING:
+    from aswd.artifacts.page import Page
 
 _WITH_OVERRIDES = ("reproduce", "wandb", "search", "profile")  # commands that take OPTION=VALUE
 _OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the results (default: %(default)s)"}
@@ -127,14 +131,18 @@ def _add_wandb(commands: argparse._SubParsersAction) -> None:
     where.add_argument("--output-dir", **_OUTPUT_DIR)
     sync = actions.add_parser("sync", parents=[where], help="replay runs, each once under its own id", description=_SYNC)
     sync.usage = (
-        "aswd wandb sync [COLUMN=VALUE[,VALUE] ...] [--artifact NAME [--scale S] [--reading R]] [--tag T] [--again]\n"
-        "       [--project P] [--entity E] [--mode auto|online|offline] [--output-dir DIR]"
+        "aswd wandb sync [COLUMN=VALUE[,VALUE] ... | --artifact NAME [--scale S] [--reading R] [OPTION=VALUE ...]] [--tag T]\n"
+        "       [--again] [--project P] [--entity E] [--mode auto|online|offline] [--output-dir DIR]"
     )
     sync.add_argument("--artifact", help="only the runs of this artifact, with its name as a tag and their labels in it")
     sync.add_argument("--tag", action="append", default=[], help="a further tag; can be repeated")
     sync.add_argument("--again", action="store_true", help="also what was replayed before")
     sync.set_defaults(run=_wandb_sync)
     dashboard = actions.add_parser("dashboard", parents=[where], help="a saved workspace for an artifact", description=_DASHBOARD)
+    dashboard.usage = (
+        "aswd wandb dashboard ARTIFACT [--scale S] [--reading R] [OPTION=VALUE ...] [--project P] [--entity E]\n"
+        "       [--mode auto|online|offline] [--output-dir DIR]"
+    )
     dashboard.add_argument("artifact", help="one of aswd list artifacts")
     dashboard.set_defaults(run=_wandb_dashboard)
 
@@ -142,9 +150,13 @@ def _add_wandb(commands: argparse._SubParsersAction) -> None:
 _WANDB = "The store is the record and W&B its mirror: everything works offline and without an account."
 _SYNC = (
     "Replays finished and failed runs of the store, one W&B run a seed. What was replayed before is passed over; a record that has changed "
-    "takes the place of what was under its id. Filters are columns of the runs: task=flow data=knot,heart seed=0 distance.penalty=0.1."
+    "takes the place of what was under its id. Filters are columns of the runs: task=flow data=knot,heart seed=0 distance.penalty=0.1. "
+    "With --artifact the options are those that aswd reproduce was given."
 )
-_DASHBOARD = "Builds one workspace a data set: curves by distance with seeds averaged, final values, tables, pictures. Offline: as JSON."
+_DASHBOARD = (
+    "Builds one workspace a data set: curves by distance with seeds averaged, final values, tables, pictures. Offline: as JSON. "
+    "The options are those that aswd reproduce was given."
+)
 _SEARCH = "Optuna proposes, the store runs: a trial that is done is not run again, a search that was killed goes on with the same command."
 _OVER = "an option and its values: log(LOW,HIGH), linear(LOW,HIGH), int(LOW,HIGH), intlog(LOW,HIGH) or VALUE,VALUE,...; can be repeated"
 _PROFILE = "Runs some steps under torch's profiler, away from the store, and says where their time went; with a trace for the browser."
@@ -232,22 +244,27 @@ def _report(options: argparse.Namespace) -> int:
 def _wandb_sync(options: argparse.Namespace) -> int:
     from aswd.mirror.sync import sync
 
-    series = None
+    series, filters = None, options.overrides
     if options.artifact is not None:
         from aswd.mirror.series import labels
 
-        series = labels(options.artifact, options.scale, options.reading, options.output_dir)
+        series, filters = labels(_page(options)), []
     where = options.project, options.entity, options.mode
-    return sync(options.output_dir, *where, options.overrides, options.tag, options.again, series)
+    return sync(options.output_dir, *where, filters, options.tag, options.again, series)
 
 
 def _wandb_dashboard(options: argparse.Namespace) -> int:
     from aswd.mirror.dashboard import dashboard
 
-    if options.overrides:
-        raise UserError(f"{options.overrides[0]} must be left out: a dashboard is of an artifact as it is declared")
-    what = options.artifact, options.scale, options.reading, options.output_dir
-    return dashboard(*what, options.project, options.entity, options.mode)
+    return dashboard(_page(options), options.project, options.entity, options.mode)
+
+
+def _page(options: argparse.Namespace) -> Page:
+    """The artifact that is meant: the options are those of ``aswd reproduce``."""
+    from aswd.artifacts.declaration import load
+    from aswd.artifacts.page import Page
+
+    return Page(load(options.artifact), options.scale, options.reading, options.overrides, options.output_dir)
 
 
 def _search(options: argparse.Namespace) -> int:

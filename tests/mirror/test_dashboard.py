@@ -56,6 +56,8 @@ def test_an_artifact_that_is_not_there_or_has_no_runs_is_a_sentence(tmp_path, ca
     assert "did you mean flow_main" in capsys.readouterr().err
     assert main(["wandb", "dashboard", "projections", "--output-dir", str(tmp_path)]) == 2
     assert "has no runs" in capsys.readouterr().err
+    assert main(["wandb", "dashboard", "cost_scaling", "--output-dir", str(tmp_path)]) == 2
+    assert "has no runs" in capsys.readouterr().err
     assert main(["wandb", "dashboard", "flow_main", "--scale", "huge", "--output-dir", str(tmp_path)]) == 2
     assert "--scale must be one of" in capsys.readouterr().err
 

@@ -17,9 +17,11 @@ from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.kinds import kind
 from aswd.artifacts.page import Page
+from aswd.configuration import RunSpec
 from aswd.distances import READINGS
 from aswd.errors import UserError
 from aswd.launching.launch import launch
+from aswd.mirror.naming import label_of
 from aswd.paths import check_writable
 from aswd.results.statistics import mean_and_band
 from aswd.training.circumstances import circumstances
@@ -41,7 +43,7 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
         print(forecast(found, output_dir))
         return 0
     check_writable(output_dir)
-    code = _run(found)
+    code = _run(page.artifact.name, found)
     frame = outcome.table(page.artifact, found)
     if not frame["n"].any():
         print(f"aswd reproduce: nothing of {name} is done yet, so there is nothing to draw", file=sys.stderr)
@@ -71,27 +73,36 @@ def _measure(page: Page, dry_run: bool) -> int:
     return 0
 
 
-def _run(found: list[Cell]) -> int:
+def _run(name: str, found: list[Cell]) -> int:
     """Run the cells that are not done, with the launcher that their overrides name."""
     missing = [cell for cell in found if len(cell.done) < len(cell.spec.seeds)]
     print(f"{len(found) - len(missing)} of {len(found)} cells are done; {len(missing)} to run", flush=True)
     request, ended = StopRequest(), []
+    runs = [(cell, spec) for cell in missing for spec in _runs(name, cell)]
 
     def tell(place: int, outcomes: list[Outcome]) -> None:
         ended.extend(outcomes)
-        cell, words = missing[place], [one.word for one in outcomes]
+        (cell, spec), words = runs[place], [one.word for one in outcomes]
         counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-        print(f"[{place + 1}/{len(missing)}] {cell.data}, {cell.label}: {counted}", flush=True)
+        print(f"[{place + 1}/{len(runs)}] {cell.data}, {cell.label}, {spec.seeds_text}: {counted}", flush=True)
         for one in outcomes:
             if one.word == "failed":
                 print(f"failed: {one.run.folder}: {one.text} (the traceback is in its error.txt)", file=sys.stderr)
 
-    # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
-    launch([replace(cell.spec, task=replace(cell.spec.task, pictures=False)) for cell in missing], request, tell)
+    launch([spec for _, spec in runs], request, tell)
     if request.number is not None:
         print("stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
         return 128 + request.number
     return 1 if any(one.word == "failed" for one in ended) else 0
+
+
+def _runs(name: str, cell: Cell) -> list[RunSpec]:
+    """What a launcher is to start for a cell."""
+    spec, logger = cell.spec, cell.spec.logger
+    labelled = replace(logger, tags=[*logger.tags, name], labels={**logger.labels, label_of(name): cell.label})
+    # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
+    spec = replace(spec, task=replace(spec.task, pictures=False), logger=labelled)
+    return [spec]
 
 
 def _say_what_is_missing(found: list[Cell], metric: str) -> None:

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.page import Page
 from aswd.errors import UserError
-from aswd.mirror.naming import Names, media_name, pictures_in
+from aswd.mirror.naming import Names, label_of, media_name, pictures_in
 from aswd.mirror.replay import RESULTS, SAMPLES
 from aswd.mirror.series import Member, members
 from aswd.mirror.session import STEP, imported, is_online, sentence
 from aswd.results.files import read_json, write_json
 
 
-def dashboard(name: str, scale: str, reading: str, output_dir: Path, project: str, entity: str | None, mode: str) -> int:
+def dashboard(page: Page, project: str, entity: str | None, mode: str) -> int:
     """Build the workspaces of an artifact, save them where there is a server, and write them down as JSON in any case.
 
     Raises:
-        UserError: no such artifact; wandb-workspaces is not installed; the server refuses.
+        UserError: an option that makes no sense; wandb-workspaces is not installed; the server refuses.
     """
-    artifact, found = members(name, scale, reading, output_dir)
+    artifact, output_dir = page.artifact, page.output_dir
+    found = members(page)
     wandb = imported(output_dir)
     online = is_online(mode)
-    path = Path(output_dir, "wandb", "dashboards", f"{name}-{reading}-{scale}.json")
+    path = Path(output_dir, "wandb", "dashboards", f"{artifact.name}-{page.folder.name}.json")
     if online and entity is None:
         entity = _default_entity(wandb)
     former = {one["name"]: one.get("id", "") for one in (read_json(path) or {}).get("workspaces", [])}
     written = []
     for data in dict.fromkeys(member.data for member in found):
-        title = f"{artifact.number}: {artifact.title}, {data} ({reading}, {scale})"
+        title = _name(f"{artifact.number}: {artifact.title}, {data} ({', '.join([page.reading, page.scale, *page.changes])})")
         made = workspace(artifact, title, [member for member in found if member.data == data], project, entity)
         address = _save(made, former.get(title, "")) if online else None
         written.append({**specification(made), "url": address, "id": made._internal_id})
         if address:
             print(f"{title}: {address}")
-    write_json(path, {"artifact": name, "scale": scale, "reading": reading, "workspaces": written})
+    write_json(
+        path, {"artifact": artifact.name, "scale": page.scale, "reading": page.reading, "changes": page.changes, "workspaces": written}
+    )
     if not online:
         print(f"{len(written)} workspaces were written down in {path}; none was saved, since this is offline:")
         print("log in (wandb login), send the runs (aswd wandb sync), and the same command saves them")
@@ -55,7 +60,7 @@ def workspace(artifact: Artifact, title: str, found: list[Member], project: str,
         from wandb_workspaces import expr
     except ImportError as error:
         raise UserError(f"dashboards need wandb-workspaces ({error}): pip install 'aswd[wandb-dashboard]'") from None
-    label = f"series_{artifact.name}"
+    label = label_of(artifact.name)
     averaged = {"groupby": panels.Config(label), "groupby_aggfunc": "mean", "groupby_rangefunc": "stderr"}
     metric, logarithmic = artifact.metric.removeprefix("log10_"), artifact.metric.startswith("log10_")
 
@@ -104,6 +109,15 @@ def specification(made: Any) -> dict[str, Any]:
         "project": made.project,
         "spec": view.spec.model_dump(by_alias=True, exclude_none=True),
     }
+
+
+def _name(text: str) -> str:
+    """The text without symbols, such as =, which W&B refuses in the name of a workspace.
+
+    >>> _name("Figure 2: Flows, knot (smoke, task.lr=0.1)")
+    'Figure 2: Flows, knot (smoke, task.lr 0.1)'
+    """
+    return "".join(" " if unicodedata.category(one).startswith("S") else one for one in text)
 
 
 def _media(found: list[Member]) -> list[str]:

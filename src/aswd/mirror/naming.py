@@ -50,6 +50,11 @@ class Names:
         return [self.task, self.data, self.distance, self.reading]
 
 
+def label_of(artifact: str) -> str:
+    """The entry of a run's configuration that says which series of an artifact it belongs to."""
+    return f"series_{artifact}"
+
+
 def media_name(path: Path) -> str:
     """The name of a picture among the metrics."""
     return path.stem + path.suffix.replace(".", "_")

@@ -15,7 +15,7 @@ import pandas
 import yaml
 
 from aswd.errors import UserError
-from aswd.mirror.naming import Names, media, media_name, pictures_in
+from aswd.mirror.naming import Names, label_of, media, media_name, pictures_in
 from aswd.mirror.samples import samples_picture
 from aswd.mirror.session import STEP, TIMEOUT, sentence
 from aswd.mirror.summary import summary
@@ -90,7 +90,7 @@ class Replay:
             UserError: W&B refuses.
         """
         names = self.names
-        labels = {f"series_{name}": label for name, label in self.series.items()}
+        labels = {label_of(name): label for name, label in self.series.items()}
         config = {**self._config, "key": names.key, "seed": self.run.seed, **labels}
         settings = wandb.Settings(
             init_timeout=TIMEOUT, console="off", disable_git=True, disable_code=True, x_disable_stats=True, x_disable_meta=True,

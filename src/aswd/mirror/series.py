@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from aswd.artifacts.cells import cells
-from aswd.artifacts.declaration import Artifact, load
+from aswd.artifacts.kinds import kind
+from aswd.artifacts.page import Page
 from aswd.errors import UserError
 
 
@@ -22,21 +22,20 @@ class Member:
     folder: Path
 
 
-def members(name: str, scale: str, reading: str, output_dir: Path, overrides: Sequence[str] = ()) -> tuple[Artifact, list[Member]]:
-    """The artifact ``name`` and its cells.
+def members(page: Page) -> list[Member]:
+    """The cells of an artifact with the options that it was reproduced with.
 
     Raises:
-        UserError: no such artifact, scale or reading, or it has no runs.
+        UserError: no such scale, reading or option, or it has no runs.
     """
-    artifact = load(name)
-    artifact.scale(scale)
-    if not artifact.task or artifact.draw == "projections":
-        raise UserError(f"{name} has no runs that W&B could show: it is measured without any")
-    found = cells(artifact, scale, reading, str(output_dir), list(overrides))
-    return artifact, [Member(cell.data, cell.label, cell.spec.distance_name, cell.spec.key, cell.spec.folder) for cell in found]
+    artifact = page.artifact
+    artifact.scale(page.scale)
+    if hasattr(kind(artifact.draw), "measure"):
+        raise UserError(f"{artifact.name} has no runs that W&B could show: it is measured without any")
+    found = cells(artifact, page.scale, page.reading, str(page.output_dir), page.overrides)
+    return [Member(cell.data, cell.label, cell.spec.distance_name, cell.spec.key, cell.spec.folder) for cell in found]
 
 
-def labels(name: str, scale: str, reading: str, output_dir: Path) -> dict[str, dict[str, str]]:
+def labels(page: Page) -> dict[str, dict[str, str]]:
     """By key: the artifact, and the label that its runs have in it."""
-    _, found = members(name, scale, reading, output_dir)
-    return {member.key: {name: member.label} for member in found}
+    return {member.key: {page.artifact.name: member.label} for member in members(page)}

@@ -30,6 +30,7 @@ class LoggerSettings:
         entity: W&B user or team; your default one, if nothing is said.
         mode: ``online``, ``offline``, or ``auto``: online if this machine is logged in to W&B.
         tags: W&B tags, beside those of the run.
+        labels: entries of the run in W&B, beside its options; ``aswd reproduce`` writes there what a run is in its artifact.
         group: W&B group; the run's own, task/data/distance/key, if nothing is said.
     """
 
@@ -38,6 +39,7 @@ class LoggerSettings:
     entity: str | None = None
     mode: str = "auto"
     tags: list[str] = field(default_factory=list)
+    labels: dict[str, Any] = field(default_factory=dict)
     group: str | None = None
 
     def __post_init__(self) -> None:
@@ -75,8 +77,8 @@ def _wandb_logger(spec: RunSpec, resumed: bool) -> WandbLogger:
         job_type=names.job_type,
         id=names.id,
         resume="allow" if resumed else None,  # a run that starts anew takes the place of what was under its id
-        tags=[*names.tags, *settings.tags],
-        config={**spec.plain(), "key": spec.key},
+        tags=list(dict.fromkeys([*names.tags, *settings.tags])),
+        config={**spec.plain(), "key": spec.key, **settings.labels},
         settings=wandb.Settings(init_timeout=TIMEOUT),
     )
     logger.experiment.define_metric(STEP)
