@@ -135,6 +135,21 @@ def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept
     assert json.loads(old.read_text()) == content
 
 
+def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr("aswd.artifacts.reproduce.launch", lambda specs, *_: started.append([spec.seeds for spec in specs]))
+    where = ["--scale", "smoke", "--output-dir", str(tmp_path)]
+    for name in ("table1", "flow_main"):
+        assert main(["reproduce", name, *where]) == 1
+    assert started == [[(0,), (1,)] * 12, [(0, 1)] * 24]
+    monkeypatch.setattr("aswd.artifacts.cells.Cell.done", property(lambda cell: list(cell.spec.seeds)))
+    monkeypatch.setattr("aswd.artifacts.outcome.table", lambda *_: pandas.DataFrame({"n": [0]}))
+    started.clear()
+    for options in ([], ["force=true"]):
+        assert main(["reproduce", "flow_main", *where, *options]) == 1
+    assert started == [[], [(0, 1)] * 24]
+
+
 def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
     out = capsys.readouterr().out
@@ -153,6 +168,7 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
         (["reproduce", "flow_main", "--scale", "huge"], "aswd reproduce: --scale must be one of smoke, laptop, paper"),
         (["reproduce", "flow_main", "--reading", "text"], "aswd reproduce: reading must be one of"),
         (["reproduce", "flow_main", "task.iteration=3"], "aswd reproduce: task.iteration is not an option: did you mean task.iterations"),
+        (["reproduce", "table1", "data=celeba"], "aswd reproduce: data=celeba must be left out: table1 has its own"),
         (["report", "--output-dir", "/nowhere"], "aswd report: no artifact was made in /nowhere yet"),
     ],
 )

@@ -12,6 +12,7 @@ from aswd.composition import Call, checked_plan
 from aswd.configuration import PathSettings, RunSpec
 from aswd.data.registry import data_settings
 from aswd.distances import options
+from aswd.errors import UserError
 from aswd.results import RunState
 
 
@@ -65,6 +66,9 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
         UserError: an override that does not fit.
     """
     scale = artifact.scale(scale_name)
+    for one in overrides or []:
+        if one.lstrip("+~").partition("=")[0] in ("task", "data", "distance", "reading"):  # else cells would have the wrong names
+            raise UserError(f"{one} must be left out: {artifact.name} has its own; aswd train runs others, --reading is for the reading")
     fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", *scale.overrides]
     shown = scale.data or artifact.data
     found = []

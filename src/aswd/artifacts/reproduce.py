@@ -24,6 +24,7 @@ from aswd.launching.launch import launch
 from aswd.mirror.naming import label_of
 from aswd.paths import check_writable
 from aswd.results.statistics import mean_and_band
+from aswd.tasks.registry import task_class
 from aswd.training.circumstances import circumstances
 from aswd.training.run import Outcome
 from aswd.training.signals import StopRequest
@@ -75,7 +76,7 @@ def _measure(page: Page, dry_run: bool) -> int:
 
 def _run(name: str, found: list[Cell]) -> int:
     """Run the cells that are not done, with the launcher that their overrides name."""
-    missing = [cell for cell in found if len(cell.done) < len(cell.spec.seeds)]
+    missing = [cell for cell in found if cell.spec.force or len(cell.done) < len(cell.spec.seeds)]
     print(f"{len(found) - len(missing)} of {len(found)} cells are done; {len(missing)} to run", flush=True)
     request, ended = StopRequest(), []
     runs = [(cell, spec) for cell in missing for spec in _runs(name, cell)]
@@ -97,12 +98,12 @@ def _run(name: str, found: list[Cell]) -> int:
 
 
 def _runs(name: str, cell: Cell) -> list[RunSpec]:
-    """What a launcher is to start for a cell."""
+    """What a launcher is to start for a cell: its seeds together where the task makes one batch of them, else one by one."""
     spec, logger = cell.spec, cell.spec.logger
     labelled = replace(logger, tags=[*logger.tags, name], labels={**logger.labels, label_of(name): cell.label})
     # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
     spec = replace(spec, task=replace(spec.task, pictures=False), logger=labelled)
-    return [spec]
+    return [spec] if task_class(spec.task.name).batches_seeds else [spec.of_seeds([seed]) for seed in spec.seeds]
 
 
 def _say_what_is_missing(found: list[Cell], metric: str) -> None:
