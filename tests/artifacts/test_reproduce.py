@@ -142,6 +142,7 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
     for name in ("table1", "flow_main"):
         assert main(["reproduce", name, *where]) == 1
     assert started == [[(0,), (1,)] * 12, [(0, 1)] * 24]
+    assert main(["reproduce", "flow_main", *where, "launcher=slurm", "launcher.wait=false"]) == 0  # asked only to submit
     monkeypatch.setattr("aswd.artifacts.cells.Cell.done", property(lambda cell: list(cell.spec.seeds)))
     monkeypatch.setattr("aswd.artifacts.outcome.table", lambda *_: pandas.DataFrame({"n": [0]}))
     started.clear()

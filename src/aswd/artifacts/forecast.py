@@ -27,11 +27,12 @@ def forecast(found: list[Cell], output_dir: Path) -> str:
 
 
 def _seconds_per_seed(cell: Cell, known: pandas.DataFrame) -> float | None:
-    """By runs of the same task and distance with as many directions and samples, whatever their data."""
+    """By runs of the same task and distance with as many directions and samples and networks of the same size, whatever their data."""
     spec = cell.spec
     alike = {"state": "done", "task": spec.task.name, "distance": spec.distance_name}
     if hasattr(spec.data, "num_samples"):
         alike["data.num_samples"] = spec.data.num_samples
+    alike |= {f"task.{name}": getattr(spec.task, name) for name in ("batch_size", "width") if hasattr(spec.task, name)}
     if "num_projections" in spec.distance:
         alike["distance.num_projections"] = spec.distance["num_projections"]
     for column, value in alike.items():
