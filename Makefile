@@ -28,10 +28,10 @@ test: $(INSTALLED)  ## run the whole test suite
 test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds each
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
 
-test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get)
-	$(BIN)/python -m tests.slurm.prove
+test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get): two minutes
+	$(BIN)/python -m tests.slurm.prove $(OPTIONS)
 
-test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: a quarter of an hour
+test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes
 	$(BIN)/python -m tests.launching.faults
 
 lint: $(INSTALLED)  ## check style and formatting

@@ -56,10 +56,14 @@ class Cluster:
         for name in ("state", "spool", "log"):
             (self.folder / name).mkdir(parents=True)
         os.environ["SLURM_CONF"] = str(self._configuration())
-        self._start_munge()
-        self.start_controller(fresh=True)
-        self._start("slurmd", "-D", "-N", "node")
-        self._wait_for(lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%T"), "the node is not idle")
+        try:
+            self._start_munge()
+            self.start_controller(fresh=True)
+            self._start("slurmd", "-D", "-N", "node")
+            self._wait_for(lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%T"), "the node is not idle")
+        except BaseException:  # then nobody leaves it
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
