@@ -1,8 +1,10 @@
 """The pool with real processes: kills, signals, failures."""
 
+import json
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,13 +26,12 @@ def wait_for(is_so, process):
 
 def at_work(store):
     """The processes that hold locks of runs which have checkpoints."""
-    import json
-
-    return {
-        json.loads(path.read_text())["pid"]
-        for path in Path(store).glob("runs/*/*/*/*/seed=*/lock")
-        if Run(path.parent).state is RunState.RUNNING and list(path.parent.glob("checkpoints/*.ckpt"))
-    }
+    found = set()
+    for path in Path(store).glob("runs/*/*/*/*/seed=*/lock"):
+        with suppress(FileNotFoundError):  # the run has ended meanwhile
+            if Run(path.parent).state is RunState.RUNNING and list(path.parent.glob("checkpoints/*.ckpt")):
+                found.add(json.loads(path.read_text())["pid"])
+    return found
 
 
 @pytest.mark.slow
