@@ -106,8 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     profile.add_argument("--output-dir", **_OUTPUT_DIR)
     profile.set_defaults(run=_profile)
 
-    bench = commands.add_parser("bench", help="measure how fast the distances and the flow are", description=_BENCH)
-    bench.add_argument("what", nargs="?", choices=["distances", "flow"], default="distances", help="what to measure (default: %(default)s)")
+    bench = commands.add_parser("bench", help="measure how fast the distances, the flow and the GAN are", description=_BENCH)
+    bench.add_argument(
+        "what", nargs="?", choices=["distances", "flow", "gan"], default="distances", help="what to measure (default: %(default)s)"
+    )
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
     bench.add_argument("--rounds", type=_rounds, default=7, help="times that each alternative is run, at least 3 (default: %(default)s)")
     bench.add_argument("--only", metavar="TEXT", help="only the cases whose title contains TEXT, for example 'aswd' or 'L=10'")
@@ -160,7 +162,10 @@ _DASHBOARD = (
 _SEARCH = "Optuna proposes, the store runs: a trial that is done is not run again, a search that was killed goes on with the same command."
 _OVER = "an option and its values: log(LOW,HIGH), linear(LOW,HIGH), int(LOW,HIGH), intlog(LOW,HIGH) or VALUE,VALUE,...; can be repeated"
 _PROFILE = "Runs some steps under torch's profiler, away from the store, and says where their time went; with a trace for the browser."
-_BENCH = "Times distances against plain versions and POT, or the flow against single runs and a bare loop, alternatives taking turns."
+_BENCH = (
+    "Times distances against plain versions and POT, the flow against single runs and a bare loop, or an iteration of the GAN against "
+    "its convolutions and its distance alone."
+)
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, goes on after failures, and draws with what is there."
 _REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
@@ -280,9 +285,9 @@ def _profile(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from aswd.bench import distances, flow
+    from aswd.bench import distances, flow, gan
 
-    bench = {"distances": distances, "flow": flow}[options.what]
+    bench = {"distances": distances, "flow": flow, "gan": gan}[options.what]
     if options.only is not None and not any(options.only in case.title for case in bench.CASES):
         titles = "\n  ".join(case.title for case in bench.CASES)
         print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)

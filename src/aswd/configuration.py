@@ -116,7 +116,7 @@ class RunSpec:
         }
         found = {
             "version": 1,
-            "task": _changed(self.task, task_class(self.task.name).reading_defaults("reference")),
+            "task": _changed(self.task, task_class(self.task.name).reading_defaults("reference", self.data.name)),
             "data": _changed(self.data, {}),
             "distance": {"name": self.distance_name, **distance},
         }
@@ -189,7 +189,7 @@ def resolve(config: DictConfig) -> RunSpec:
     _check_devices(task, trainer)
     launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, LAUNCHERS.__getitem__))
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
-    task = _read(task, top.reading)
+    task = _read(task, data, top.reading)
     name, distance = _distance(config, task, data, top.reading)
     seeds = tuple(range(top.seed, top.seed + top.replicas))
     return RunSpec(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force, launcher)
@@ -275,9 +275,9 @@ def _section(config: DictConfig, section: str, schema: type) -> Any:
         raise UserError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
 
 
-def _read(task: Any, reading: str) -> Any:
-    """The settings of a task, those that are null as the reading has them."""
-    given = task_class(task.name).reading_defaults(reading)
+def _read(task: Any, data: Any, reading: str) -> Any:
+    """The settings of a task, those that are null as the reading has them for the data."""
+    given = task_class(task.name).reading_defaults(reading, data.name)
     return replace(task, **{name: value for name, value in given.items() if getattr(task, name) is None})
 
 

@@ -111,6 +111,16 @@ def test_epochs_are_counted_in_whole_batches(tmp_path):
     assert [step for step in range(1, 127) if task.is_due(step)] == [6, 60, 120]
 
 
+def test_faces_are_trained_for_half_as_many_epochs_and_looked_at_twice_as_often(tmp_path):
+    faces, objects, longer = (
+        plan(tmp_path, "task=gan", f"data={data}", *more) for data, *more in (["celeba"], ["cifar10"], ["celeba", "task.epochs=200"])
+    )
+    assert (faces.task.epochs, faces.task.evaluate_epochs) == (100, 5)
+    assert (objects.task.epochs, objects.task.evaluate_epochs) == (200, 10)
+    assert "epochs" not in faces.identity["task"]
+    assert longer.identity["task"]["epochs"] == 200
+
+
 def test_readings_are_resolved_into_settings_and_key(tmp_path):
     released, paper, mixed = (tiny_gan(tmp_path, *more) for more in ([], ["reading=paper"], ["reading=paper", "task.latent_dim=32"]))
     assert (released.task.latent_dim, released.task.last_relu, released.task.pixel_range) == (32, True, "unit")

@@ -49,8 +49,8 @@ class Task(LightningModule, ABC):
         return {}
 
     @classmethod
-    def reading_defaults(cls, reading: str) -> dict[str, Any]:
-        """What a reading of the paper gives for settings of this task that are null."""
+    def reading_defaults(cls, reading: str, data: str) -> dict[str, Any]:
+        """What a reading of the paper gives, for the data of that name, for settings of this task that are null."""
         return {}
 
     @classmethod

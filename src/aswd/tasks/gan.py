@@ -26,9 +26,10 @@ DISCRIMINATOR_STEPS = ("separate", "joint")
 
 @dataclass
 class GanSettings(GenerativeSettings):
-    """Options of the GAN. Those that are null are given by the reading.
+    """Options of the GAN. Those that are null are given by the reading and the data.
 
     Args:
+        epochs: 200, or 100 for CelebA.
         latent_dim: of the noise: 32 in the released code, 100 in the paper.
         last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
         pixel_range: of the real pictures: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
@@ -36,7 +37,7 @@ class GanSettings(GenerativeSettings):
         discriminator_steps: ``separate``: a step on real and one on generated pictures, as released; ``joint``: one on both.
         pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
         width: channels of the networks, 64 in the paper.
-        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th.
+        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th: 10th, or 5th for CelebA.
         evaluate_every: the same in iterations, instead.
         fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
         num_fid_samples: generated pictures of an FID, against all of the train split.
@@ -45,12 +46,13 @@ class GanSettings(GenerativeSettings):
     """
 
     name: str = "gan"
+    epochs: int | None = None
     last_relu: bool | None = None
     pixel_range: str | None = None
     discriminator_steps: str = "separate"
     pretraining_steps: int = 1000
     width: int = 64
-    evaluate_epochs: int = 10
+    evaluate_epochs: int | None = None
     evaluate_every: int | None = None
     fid: str = "auto"
     num_fid_samples: int = 20_000
@@ -117,9 +119,11 @@ class Gan(GenerativeTask):
         return given
 
     @classmethod
-    def reading_defaults(cls, reading: str) -> dict[str, Any]:
-        released = reading == "reference"
+    def reading_defaults(cls, reading: str, data: str) -> dict[str, Any]:
+        released, faces = reading == "reference", data == "celeba"
         return {
+            "epochs": 100 if faces else 200,
+            "evaluate_epochs": 5 if faces else 10,
             "latent_dim": 32 if released else 100,
             "last_relu": released,
             "pixel_range": "unit" if released else "symmetric",

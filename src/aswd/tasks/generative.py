@@ -30,7 +30,7 @@ class GenerativeSettings:
     """Options that the generative tasks share; the defaults are the paper's.
 
     Args:
-        epochs: of training, by which the paper counts; 200 but for CelebA, 100.
+        epochs: of training, by which the paper counts.
         iterations: steps, instead of epochs.
         batch_size: pictures a step.
         lr: Adam's learning rate.

@@ -124,7 +124,7 @@ class Swae(Task):
         self._value: Tensor | None = None
 
     @classmethod
-    def reading_defaults(cls, reading: str) -> dict[str, Any]:
+    def reading_defaults(cls, reading: str, data: str) -> dict[str, Any]:
         """Weight and power of the distance: the usual public code's, or those of the paper's equation."""
         return {"distance_weight": 10.0, "squared": True} if reading == "reference" else {"distance_weight": 1.0, "squared": False}
 
