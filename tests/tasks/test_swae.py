@@ -168,7 +168,8 @@ def test_readings_fill_in_what_is_null():
     assert (reference.task.distance_weight, reference.task.squared) == (10.0, True)
     assert (paper.task.distance_weight, paper.task.squared) == (1.0, False)
     assert reference.distance["num_projections"] == paper.distance["num_projections"] == 50
-    assert (reference.distance["penalty"], reference.distance["penalty_relative"], reference.distance["steps"]) == (0.05, True, 10)
+    settled = {name: reference.distance[name] for name in ("penalty", "penalty_relative", "objective", "steps")}
+    assert settled == {"penalty": 0.1, "penalty_relative": True, "objective": "mean", "steps": 10}
     assert (paper.distance["penalty"], paper.distance["activation"]) == (0.1, "relu")
     assert "num_projections" not in specs(distance="max_swd")[0].distance
     (given,) = specs("reading=paper", "task.distance_weight=0.5", "task.squared=true", "distance.num_projections=9", distance="aswd")

@@ -18,7 +18,7 @@ from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.results.store import Metrics
 from aswd.tasks import barycenter_pictures, flow_pictures
 from aswd.tasks.base import Task
-from aswd.tasks.flow import Flow
+from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
 from aswd.tasks.particles import ParticleSettings, source
 
@@ -114,16 +114,10 @@ class Barycenter(Task):
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """Those of the flow, with fewer projections, and a stronger lambda for the ASWD.
-
-        There are tens of problems at a time, and directions are drawn anew at each step. At a barycenter distances are not zero: counted
-        as of 512 samples, as in the flow, they outweigh lambda at any size of the ASWD's map, which then grows without end, and pulls the
-        particles about. The paper says nothing on lambda here; its 0.1, over the mean of abs(y) and against the distance as a mean, kept
-        the map small on the shapes that were tried, where 0.05 did not.
+        """The flow's for distances that do not go to zero, with fewer projections: there are tens of problems at a time, and directions
+        are drawn anew at each step.
         """
-        given = Flow.distance_defaults(name, reading)
-        if given:
-            given |= {"penalty": 0.1, "objective": "mean"}
+        given = held_down_defaults(name, reading)
         return {**given, "num_projections": _NUM_PROJECTIONS} if "num_projections" in options(name) else given
 
     @classmethod

@@ -21,7 +21,7 @@ from aswd.nets.autoencoder import Decoder, Encoder, check_size
 from aswd.results.store import Metrics
 from aswd.tasks import swae_pictures
 from aswd.tasks.base import Task
-from aswd.tasks.flow import Flow
+from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.pixels import from_bytes, to_bytes
 
 _NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
@@ -130,9 +130,11 @@ class Swae(Task):
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """50 projections, as the public code has them; inner loops, which are given nowhere for this task, are the flow's."""
+        """50 projections, as the public code has them; inner loops, which are given nowhere for this task, are the flow's for distances
+        that do not go to zero: codes must differ from digit to digit, whatever the prior.
+        """
         projections = {"num_projections": 50} if "num_projections" in options(name) else {}
-        return projections | Flow.distance_defaults(name, reading)
+        return projections | held_down_defaults(name, reading)
 
     @classmethod
     def check(cls, settings: SwaeSettings, data: Any, distance: nn.Module) -> None:
