@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
+from aswd.bench.measure import timed
 from aswd.composition import Call, checked_plan
 from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
@@ -98,16 +98,9 @@ CASES = [
 
 def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
     """Run the benchmark, print its table and write it as JSON. Cases of many seconds are measured three times."""
-    cases, rows, found = [case for case in CASES if only is None or only in case.title], [], []
-    rounds = min(rounds, 3)
-    with tqdm(total=len(cases) * rounds, unit="round", leave=False) as bar, tempfile.TemporaryDirectory() as folder:
-        for case in cases:
-            bar.set_description(case.title)
-            pairs = []
-            for _ in range(rounds):
-                pairs.append(case.measure(Path(folder)))
-                bar.update()
-            first, second = (statistics.median(side) for side in zip(*pairs, strict=True))
+    rows, found, rounds = [], [], min(rounds, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        for case, pairs, (first, second) in timed(CASES, rounds, only, lambda case: case.measure(Path(folder))):
             ratio = first / second
             met = ratio >= case.bar if case.at_least else ratio <= case.bar
             goal = f"at {'least' if case.at_least else 'most'} {case.bar:g}"

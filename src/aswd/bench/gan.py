@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch.nn.functional import softplus
-from tqdm import tqdm
 
+from aswd.bench.measure import timed
 from aswd.composition import Call, checked_plan
 from aswd.configuration import RunSpec
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
@@ -102,18 +101,15 @@ def _second_call(run: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
+def _parts(case: Case, folder: Path) -> list[float]:
+    return [measure(case, folder) for measure in (iteration, convolutions, distance_alone)]
+
+
 def run(output: Path, rounds: int = 7, only: str | None = None, cases: list[Case] = CASES) -> None:
     """Run the benchmark, print its table and write it as JSON. Iterations take many seconds on a CPU: each is measured three times."""
-    cases, rows, found = [case for case in cases if only is None or only in case.title], [], []
-    rounds = min(rounds, 3)
-    with tqdm(total=len(cases) * rounds, unit="round", leave=False) as bar, tempfile.TemporaryDirectory() as folder:
-        for case in cases:
-            bar.set_description(case.title)
-            times = []
-            for _ in range(rounds):
-                times.append([measure(case, Path(folder)) for measure in (iteration, convolutions, distance_alone)])
-                bar.update()
-            whole, networks, distance = (statistics.median(column) for column in zip(*times, strict=True))
+    rows, found, rounds = [], [], min(rounds, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        for case, times, (whole, networks, distance) in timed(cases, rounds, only, lambda case: _parts(case, Path(folder))):
             ratio = whole / (networks + distance)
             verdict = f"at most {BAR:g}", "ok" if ratio <= BAR else "MISSED"
             rows.append((case.title, f"{whole:.2f} s", f"{networks:.2f} s", f"{distance:.2f} s", f"{ratio:.2f}", *verdict))

@@ -9,8 +9,11 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
 
 
 def interleaved_medians(
@@ -52,6 +55,21 @@ def rounds_of(
             times[name].append((time.perf_counter() - start) / calls[name])
         on_round()
     return times
+
+
+def timed(
+    cases: Iterable[Any], rounds: int, only: str | None, measure: Callable[[Any], Sequence[float]]
+) -> Iterator[tuple[Any, list[Sequence[float]], list[float]]]:
+    """Each case whose title contains ``only``, with what ``measure`` found in every round, and the medians; with a progress bar."""
+    chosen = [case for case in cases if only is None or only in case.title]
+    with tqdm(total=len(chosen) * rounds, unit="round", leave=False) as bar:
+        for case in chosen:
+            bar.set_description(case.title)
+            times = []
+            for _ in range(rounds):
+                times.append(measure(case))
+                bar.update()
+            yield case, times, [statistics.median(column) for column in zip(*times, strict=True)]
 
 
 def peak_memory(run: Callable[..., object], *args: object) -> int:
