@@ -45,6 +45,10 @@ def _install():
             _NO_DAEMONS.unlink()
 
 
+class DoesNotStart(RuntimeError):
+    """SLURM is there, but not one of ours to prove anything on: its daemons do not come up on this machine."""
+
+
 class Cluster:
     """Starts when entered, and ends with all its processes and files when left."""
 
@@ -61,9 +65,9 @@ class Cluster:
             self.start_controller(fresh=True)
             self._start("slurmd", "-D", "-N", "node")
             self._wait_for(lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%T"), "the node is not idle")
-        except BaseException:  # then nobody leaves it
+        except BaseException as error:  # then nobody leaves it
             self.__exit__()
-            raise
+            raise DoesNotStart(error) if isinstance(error, RuntimeError) else error from None
         return self
 
     def __exit__(self, *_):
