@@ -46,7 +46,7 @@ def _install():
 
 
 class DoesNotStart(RuntimeError):
-    """SLURM is there, but not one of ours to prove anything on: its daemons do not come up on this machine."""
+    """SLURM is installed, but its daemons do not come up on this machine."""
 
 
 class Cluster:
