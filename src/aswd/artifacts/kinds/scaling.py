@@ -85,11 +85,12 @@ def _m2(sizes: list[int], exponents: dict[str, float]) -> Verdict:
 
 
 def _draw(sizes: list[int], medians: dict[str, np.ndarray], exponents: dict[str, float], heading: str) -> Figure:
-    figure = Figure(figsize=(8, 5.5), layout="constrained")
+    figure = Figure(figsize=(9, 6), layout="constrained")
     axes = figure.subplots()
     for label, seconds in medians.items():
         axes.loglog(sizes, seconds, marker="o", base=2, label=f"{label} (exponent {exponents[label]:.2f})")
-    axes.set(xlabel="samples a side", ylabel="seconds, forward and backward", title=heading)
+    axes.set(xlabel="samples a side", ylabel="seconds, forward and backward")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside right center", fontsize=9)
+    figure.suptitle(heading)
     return figure
