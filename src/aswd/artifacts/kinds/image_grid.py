@@ -23,14 +23,16 @@ def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
         seed = f"seed {done[0]}" if done else "not there yet"
         axes.set_title(f"{cell.label} ({cell.data}, {seed})", fontsize=8)
         if done:
-            axes.imshow(tile(_pictures(cell.samples(done[0]))[:SHOWN]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            axes.imshow(tile(_pictures(cell.samples(done[0]))), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
     figure.suptitle(heading)
     return figure
 
 
 def _pictures(kept: dict[str, np.ndarray]) -> np.ndarray:
-    """Generated or decoded pictures, ``[n, C, H, W]``."""
+    """Generated or decoded pictures, ``[n, C, H, W]``; of too many, every so many-th: those of a ring go round it in order."""
     found = kept["images"] if "images" in kept else kept["decoded"]
+    count = min(SHOWN, len(found))
+    found = found[np.arange(count) * len(found) // count]
     return found[:, None] if found.ndim == 3 else found
 
 
