@@ -210,10 +210,10 @@ def test_every_configuration_file_says_what_the_code_says():
 
     import yaml
 
-    from aswd.configuration import PathSettings, TrainerSettings
     from aswd.data.registry import DATA, data_settings
     from aswd.launching.settings import LAUNCHERS
     from aswd.paths import config_dir
+    from aswd.spec import PathSettings, TrainerSettings
     from aswd.tasks.registry import TASKS, task_settings
     from aswd.training.loggers import LoggerSettings
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aswd
+from aswd import commands
 from aswd.errors import UserError
-
-if TYPE_CHECKING:
-    from aswd.artifacts.page import Page
 
 _WITH_OVERRIDES = ("reproduce", "wandb", "search", "profile")  # commands that take OPTION=VALUE
 _OUTPUT_DIR = {"type": Path, "default": Path("outputs"), "help": "folder of the results (default: %(default)s)"}
@@ -51,77 +48,77 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="aswd", description=aswd.__doc__)
     parser.add_argument("--version", action="version", version=f"aswd {aswd.__version__}")
     parser.set_defaults(run=lambda _: parser.print_help() or 0)
-    commands = parser.add_subparsers(metavar="COMMAND")
+    subparsers = parser.add_subparsers(metavar="COMMAND")
 
-    commands.add_parser("train", help="run an experiment, or a sweep of them (aswd train --help)", add_help=False)
+    subparsers.add_parser("train", help="run an experiment, or a sweep of them (aswd train --help)", add_help=False)
 
-    listing = commands.add_parser("list", help="what there is to choose from, and the runs in the store", description=_LIST)
+    listing = subparsers.add_parser("list", help="what there is to choose from, and the runs in the store", description=_LIST)
     listing.add_argument("what", choices=["distances", "data", "tasks", "artifacts", "runs"], help="what to list")
     listing.add_argument("--failed", action="store_true", help="of the runs, only those that failed, each with its reason")
     listing.add_argument("--output-dir", **_OUTPUT_DIR)
-    listing.set_defaults(run=_list)
+    listing.set_defaults(run=commands.show_list)
 
-    data = commands.add_parser("data", help="fetch or check the data of a name, and say what there is", description=_DATA)
+    data = subparsers.add_parser("data", help="fetch or check the data of a name, and say what there is", description=_DATA)
     data.add_argument("name", help="one of aswd list data, for example mnist; or mnist-features, the network of mnist_frechet")
     data.add_argument("--root", metavar="DIR", help="folder of the data sets, or of the pictures (default: data)")
-    data.set_defaults(run=_data)
+    data.set_defaults(run=commands.data)
 
-    reproduce = commands.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
+    reproduce = subparsers.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
     reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--output-dir DIR] [OPTION=VALUE ...]"
     reproduce.add_argument("artifact", help="one of aswd list artifacts")
     reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
     reproduce.add_argument("--output-dir", **_OUTPUT_DIR)
-    reproduce.set_defaults(run=_reproduce)
+    reproduce.set_defaults(run=commands.reproduce)
 
-    report = commands.add_parser("report", help="one page with all artifacts and what became of the claims", description=_REPORT)
+    report = subparsers.add_parser("report", help="one page with all artifacts and what became of the claims", description=_REPORT)
     report.add_argument("--output-dir", **_OUTPUT_DIR)
-    report.set_defaults(run=_report)
+    report.set_defaults(run=commands.report)
 
-    status = commands.add_parser("status", help="how far a sweep is, also one in another terminal or on a cluster", description=_STATUS)
+    status = subparsers.add_parser("status", help="how far a sweep is, also one in another terminal or on a cluster", description=_STATUS)
     status.add_argument("--watch", action="store_true", help="show it again and again until it has ended")
     status.add_argument("--output-dir", **_OUTPUT_DIR)
-    status.set_defaults(run=_status)
+    status.set_defaults(run=commands.status)
 
-    clean = commands.add_parser("clean", help="remove what is broken or superseded from the store", description=_CLEAN)
+    clean = subparsers.add_parser("clean", help="remove what is broken or superseded from the store", description=_CLEAN)
     clean.add_argument("--yes", action="store_true", help="remove it without asking")
     clean.add_argument("--output-dir", **_OUTPUT_DIR)
-    clean.set_defaults(run=_clean)
+    clean.set_defaults(run=commands.clean)
 
-    _add_wandb(commands)
+    _add_wandb(subparsers)
 
-    search = commands.add_parser("search", help="search for hyper-parameters; every trial is a run of the store", description=_SEARCH)
+    search = subparsers.add_parser("search", help="search for hyper-parameters; every trial is a run of the store", description=_SEARCH)
     search.usage = "aswd search OPTION=VALUE ... --over OPTION=VALUES ... [--trials N] [--seeds N] [--search-seed N] [--output-dir DIR]"
     search.add_argument("--over", action="append", default=[], metavar="OPTION=VALUES", help=_OVER)
     search.add_argument("--trials", type=_at_least_one, default=20, help="trials in all, earlier ones included (default: %(default)s)")
     search.add_argument("--seeds", type=_at_least_one, default=3, help="seeds of every trial (default: %(default)s)")
     search.add_argument("--search-seed", type=_whole, default=0, help="of the search itself; another one is another search (default: 0)")
     search.add_argument("--output-dir", **_OUTPUT_DIR)
-    search.set_defaults(run=_search)
+    search.set_defaults(run=commands.search)
 
-    profile = commands.add_parser("profile", help="tell where the time of a run goes", description=_PROFILE)
+    profile = subparsers.add_parser("profile", help="tell where the time of a run goes", description=_PROFILE)
     profile.usage = "aswd profile OPTION=VALUE ... [--steps N] [--output-dir DIR]"
     profile.add_argument("--steps", type=_at_least_one, default=50, help="steps to look at, after a warm-up (default: %(default)s)")
     profile.add_argument("--output-dir", **_OUTPUT_DIR)
-    profile.set_defaults(run=_profile)
+    profile.set_defaults(run=commands.profile)
 
-    bench = commands.add_parser("bench", help="measure how fast the distances, the flow and the GAN are", description=_BENCH)
+    bench = subparsers.add_parser("bench", help="measure how fast the distances, the flow and the GAN are", description=_BENCH)
     bench.add_argument(
         "what", nargs="?", choices=["distances", "flow", "gan"], default="distances", help="what to measure (default: %(default)s)"
     )
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
     bench.add_argument("--rounds", type=_rounds, default=7, help="times that each alternative is run, at least 3 (default: %(default)s)")
     bench.add_argument("--only", metavar="TEXT", help="only the cases whose title contains TEXT, for example 'aswd' or 'L=10'")
-    bench.set_defaults(run=_bench)
+    bench.set_defaults(run=commands.bench)
 
-    completion = commands.add_parser("completion", help="print the shell completion for bash", description=_COMPLETION)
-    completion.set_defaults(run=_completion, commands=list(commands.choices))
+    completion = subparsers.add_parser("completion", help="print the shell completion for bash", description=_COMPLETION)
+    completion.set_defaults(run=commands.completion, commands=list(subparsers.choices))
     return parser
 
 
-def _add_wandb(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("wandb", help="replay runs of the store to W&B, and build dashboards there", description=_WANDB)
+def _add_wandb(subparsers: argparse._SubParsersAction) -> None:
+    parser = subparsers.add_parser("wandb", help="replay runs of the store to W&B, and build dashboards there", description=_WANDB)
     parser.set_defaults(run=lambda _: parser.print_help() or 0)
     actions = parser.add_subparsers(metavar="ACTION")
     where = argparse.ArgumentParser(add_help=False)
@@ -139,14 +136,14 @@ def _add_wandb(commands: argparse._SubParsersAction) -> None:
     sync.add_argument("--artifact", help="only the runs of this artifact, with its name as a tag and their labels in it")
     sync.add_argument("--tag", action="append", default=[], help="a further tag; can be repeated")
     sync.add_argument("--again", action="store_true", help="also what was replayed before")
-    sync.set_defaults(run=_wandb_sync)
+    sync.set_defaults(run=commands.wandb_sync)
     dashboard = actions.add_parser("dashboard", parents=[where], help="a saved workspace for an artifact", description=_DASHBOARD)
     dashboard.usage = (
         "aswd wandb dashboard ARTIFACT [--scale S] [--reading R] [OPTION=VALUE ...] [--project P] [--entity E]\n"
         "       [--mode auto|online|offline] [--output-dir DIR]"
     )
     dashboard.add_argument("artifact", help="one of aswd list artifacts")
-    dashboard.set_defaults(run=_wandb_dashboard)
+    dashboard.set_defaults(run=commands.wandb_dashboard)
 
 
 _WANDB = "The store is the record and W&B its mirror: everything works offline and without an account."
@@ -173,18 +170,6 @@ _DATA = "Fetches what is missing, checks what is there, and says where it is, ho
 _STATUS = "Shows the runs of the sweeps that are going on, or of the last one: done, running, failed, waiting, and the time that is left."
 _CLEAN = "Shows what failed, is damaged or is not needed any more (results stay, and so does what can go on), asks, and removes it."
 _LIST = "Lists distances, data, tasks and artifacts by name, or the runs of the store with their states and final metrics."
-_BASH = """_aswd() {
-    local words="${COMP_LINE:0:COMP_POINT}"
-    if [[ $words == "aswd wandb "* && ${COMP_CWORD} -eq 2 ]]; then
-        COMPREPLY=($(compgen -W "sync dashboard" -- "${COMP_WORDS[COMP_CWORD]}"))
-    elif [[ $words =~ " "(train|search|profile)" " ]]; then
-        COMPREPLY=($(COMP_LINE="aswd-train ${words#* ${BASH_REMATCH[1]} }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
-        [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
-    else
-        COMPREPLY=($(compgen -W "COMMANDS" -- "${COMP_WORDS[COMP_CWORD]}"))
-    fi
-}
-COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
 
 
 def _rounds(text: str) -> int:
@@ -203,102 +188,6 @@ def _whole(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r}")
     return int(text)
-
-
-def _list(options: argparse.Namespace) -> int:
-    from aswd import listing
-
-    if options.failed and options.what != "runs":
-        raise UserError(f"--failed must be used with aswd list runs; got aswd list {options.what}")
-    print(listing.runs(options.output_dir, options.failed) if options.what == "runs" else getattr(listing, options.what)())
-    return 0
-
-
-def _data(options: argparse.Namespace) -> int:
-    from aswd.data.fetch import describe
-
-    print(describe(options.name, options.root))
-    return 0
-
-
-def _status(options: argparse.Namespace) -> int:
-    from aswd.launching.status import status
-
-    return status(options.output_dir, options.watch)
-
-
-def _clean(options: argparse.Namespace) -> int:
-    from aswd.results.cleaning import clean
-
-    return clean(options.output_dir, options.yes)
-
-
-def _reproduce(options: argparse.Namespace) -> int:
-    from aswd.artifacts.reproduce import reproduce
-
-    return reproduce(options.artifact, options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
-
-
-def _report(options: argparse.Namespace) -> int:
-    from aswd.artifacts.report import report
-
-    print(f"Report: {report(options.output_dir)}")
-    return 0
-
-
-def _wandb_sync(options: argparse.Namespace) -> int:
-    from aswd.mirror.sync import sync
-
-    series, filters = None, options.overrides
-    if options.artifact is not None:
-        from aswd.mirror.series import labels
-
-        series, filters = labels(_page(options)), []
-    where = options.project, options.entity, options.mode
-    return sync(options.output_dir, *where, filters, options.tag, options.again, series)
-
-
-def _wandb_dashboard(options: argparse.Namespace) -> int:
-    from aswd.mirror.dashboard import dashboard
-
-    return dashboard(_page(options), options.project, options.entity, options.mode)
-
-
-def _page(options: argparse.Namespace) -> Page:
-    """The artifact that is meant: the options are those of ``aswd reproduce``."""
-    from aswd.artifacts.declaration import load
-    from aswd.artifacts.page import Page
-
-    return Page(load(options.artifact), options.scale, options.reading, options.overrides, options.output_dir)
-
-
-def _search(options: argparse.Namespace) -> int:
-    from aswd.search.study import search
-
-    return search(options.overrides, options.over, options.trials, options.seeds, options.search_seed, options.output_dir)
-
-
-def _profile(options: argparse.Namespace) -> int:
-    from aswd.profiling.profile import profile
-
-    return profile(options.overrides, options.steps, options.output_dir)
-
-
-def _bench(options: argparse.Namespace) -> int:
-    from aswd.bench import distances, flow, gan
-
-    bench = {"distances": distances, "flow": flow, "gan": gan}[options.what]
-    if options.only is not None and not any(options.only in case.title for case in bench.CASES):
-        titles = "\n  ".join(case.title for case in bench.CASES)
-        print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
-        return 2
-    bench.run(options.output or Path("outputs/bench", f"{options.what}.json"), options.rounds, options.only)
-    return 0
-
-
-def _completion(options: argparse.Namespace) -> int:
-    print(_BASH.replace("COMMANDS", " ".join(options.commands)))
-    return 0
 
 
 if __name__ == "__main__":

@@ -22,11 +22,12 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from aswd.configuration import RunSpec, resolve
+from aswd.configuration import resolve
 from aswd.distances import available, options
 from aswd.distances.checks import nearest
 from aswd.errors import UserError
 from aswd.paths import config_dir
+from aswd.spec import RunSpec
 
 CONFIG_NAME = "train"
 _FAULTS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, KeyError, AttributeError)  # of Hydra on odd input

@@ -10,7 +10,7 @@ from aswd.errors import UserError
 from aswd.paths import check_writable
 
 if TYPE_CHECKING:
-    from aswd.configuration import RunSpec
+    from aswd.spec import RunSpec
     from aswd.training.run import Outcome
     from aswd.training.signals import StopRequest
 

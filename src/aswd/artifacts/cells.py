@@ -9,11 +9,11 @@ import pandas
 
 from aswd.artifacts.declaration import Artifact, Series
 from aswd.composition import Call, checked_plan
-from aswd.configuration import PathSettings, RunSpec
 from aswd.data.registry import data_settings
 from aswd.distances import options
 from aswd.errors import UserError
 from aswd.results import RunState
+from aswd.spec import PathSettings, RunSpec
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.kinds import kind
 from aswd.artifacts.page import Page
-from aswd.configuration import RunSpec
 from aswd.distances import READINGS
 from aswd.errors import UserError
 from aswd.launching.launch import launch
 from aswd.mirror.naming import label_of
 from aswd.paths import check_writable
 from aswd.results.statistics import mean_and_band
+from aswd.spec import RunSpec
 from aswd.tasks.registry import task_class
 from aswd.training.circumstances import circumstances
 from aswd.training.run import Outcome

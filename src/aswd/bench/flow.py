@@ -14,9 +14,9 @@ import torch
 
 from aswd.bench.measure import timed
 from aswd.composition import Call, checked_plan
-from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
 from aswd.metrics import exact_wasserstein
+from aswd.spec import RunSpec
 from aswd.tables import table
 from aswd.tasks.registry import task_class
 from aswd.training.processes import threads

@@ -15,8 +15,8 @@ from torch.nn.functional import softplus
 
 from aswd.bench.measure import timed
 from aswd.composition import Call, checked_plan
-from aswd.configuration import RunSpec
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
+from aswd.spec import RunSpec
 from aswd.tables import table
 from aswd.training.processes import threads
 from aswd.training.run import carry_out

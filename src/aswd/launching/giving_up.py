@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from aswd.configuration import RunSpec
 from aswd.results.lock import Locks
 from aswd.results.store import RunState
+from aswd.spec import RunSpec
 from aswd.training.run import Outcome
 
 

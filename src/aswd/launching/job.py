@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from aswd.configuration import RunSpec
+from aswd.spec import RunSpec
 from aswd.training.run import carry_out
 from aswd.training.signals import StopRequest
 

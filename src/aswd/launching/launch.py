@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from tqdm import tqdm
 
-from aswd.configuration import RunSpec
 from aswd.data.fetch import prepare
 from aswd.errors import UserError
 from aswd.launching.pool import carry_out_in_pool
 from aswd.launching.slurm import carry_out_on_slurm, check_slurm
 from aswd.launching.sweep import SweepRecord
 from aswd.results import RunState
+from aswd.spec import RunSpec
 from aswd.training.run import Outcome, carry_out
 from aswd.training.signals import StopRequest
 

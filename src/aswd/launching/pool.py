@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 
-from aswd.configuration import RunSpec
 from aswd.launching.giving_up import given_up
 from aswd.launching.settings import PoolSettings
 from aswd.launching.slots import Slot, slots
 from aswd.launching.sweep import SweepRecord
 from aswd.results.store import RunState
+from aswd.spec import RunSpec
 from aswd.training.run import Outcome
 from aswd.training.signals import StopRequest
 

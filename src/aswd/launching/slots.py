@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from aswd.configuration import RunSpec
 from aswd.launching.settings import PoolSettings
+from aswd.spec import RunSpec
 
 
 @dataclass(frozen=True)

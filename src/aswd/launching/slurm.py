@@ -16,7 +16,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from aswd.configuration import RunSpec
 from aswd.errors import UserError
 from aswd.launching.giving_up import given_up
 from aswd.launching.job import Job
@@ -25,6 +24,7 @@ from aswd.launching.settings import SlurmSettings
 from aswd.launching.sweep import SweepRecord, sweeps
 from aswd.results.lock import SILENCE, Locks
 from aswd.results.store import Run, RunState
+from aswd.spec import RunSpec
 from aswd.training.checkpoints import remove_checkpoints
 from aswd.training.run import Outcome
 from aswd.training.signals import StopRequest

@@ -18,10 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from aswd.configuration import RunSpec
 from aswd.results.files import read_json, write_json
 from aswd.results.lock import Locks, is_held
 from aswd.results.store import Run, RunState, batch_name
+from aswd.spec import RunSpec
 
 
 @dataclass(frozen=True)

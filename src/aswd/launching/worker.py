@@ -9,7 +9,7 @@ import traceback
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from aswd.configuration import RunSpec
+from aswd.spec import RunSpec
 from aswd.training.run import Outcome, carry_out
 from aswd.training.signals import StopRequest
 

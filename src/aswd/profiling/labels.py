@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
-from aswd.configuration import RunSpec
 from aswd.data.images import Order
 from aswd.data.registry import data_module
 from aswd.distances.maximiser import Maximiser
+from aswd.spec import RunSpec
 from aswd.tasks.registry import task_class
 from aswd.training.checkpoints import Checkpoints
 

@@ -13,10 +13,10 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from aswd.composition import Call, checked_plan
-from aswd.configuration import PathSettings, RunSpec
 from aswd.errors import UserError
 from aswd.profiling.labels import PARTS, WHOLE, labelled, part_of, replaced
 from aswd.results.files import write_atomically, write_json
+from aswd.spec import PathSettings, RunSpec
 from aswd.tables import table
 from aswd.tasks.registry import task_class
 from aswd.training.recorder import Recorder

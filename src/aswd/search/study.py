@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aswd.composition import Call, checked_plan
-from aswd.configuration import PathSettings, RunSpec
 from aswd.errors import UserError
 from aswd.paths import check_writable
 from aswd.results import RunState
@@ -20,6 +19,7 @@ from aswd.results.headline import shown_headline
 from aswd.results.lock import Locks
 from aswd.search import outcome
 from aswd.search.space import Axis, parse
+from aswd.spec import PathSettings, RunSpec
 from aswd.training.run import carry_out
 from aswd.training.signals import StopRequest
 

@@ -17,7 +17,7 @@ from aswd.mirror.summary import summary
 from aswd.results.store import Metrics
 
 if TYPE_CHECKING:
-    from aswd.configuration import RunSpec
+    from aswd.spec import RunSpec
 
 
 @dataclass

@@ -22,9 +22,9 @@ import torch.multiprocessing
 from pytorch_lightning import LightningDataModule, Trainer, seed_everything
 from pytorch_lightning.plugins.environments import LightningEnvironment
 
-from aswd.configuration import RunSpec
 from aswd.data.registry import data_module
 from aswd.distances.workers import workers
+from aswd.spec import RunSpec
 from aswd.tasks.base import Task
 from aswd.tasks.registry import task_class
 

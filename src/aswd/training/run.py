@@ -16,11 +16,11 @@ import torch
 import yaml
 from pytorch_lightning import Trainer
 
-from aswd.configuration import RunSpec
 from aswd.distances.workers import worker_count
 from aswd.results.files import set_aside, write_text
 from aswd.results.lock import LockLost, Locks
 from aswd.results.store import Metrics, Run, RunState, batch_name
+from aswd.spec import RunSpec
 from aswd.tasks.base import Diverged, Task
 from aswd.tasks.registry import task_class
 from aswd.training import loggers
