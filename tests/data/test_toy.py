@@ -85,3 +85,12 @@ def test_data_module_draws_each_seed_alone():
 def test_impossible_sizes_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
         data_settings("knot")(name="knot", **options)
+
+
+@pytest.mark.parametrize("count", [8, 60, 100, 480, 500])
+def test_eight_gaussians_are_eight_however_few_points_there_are(count):
+    points = target("gaussians_8", count, seed=0).numpy()
+    centres = np.round(np.degrees(np.arctan2(points[:, 0], points[:, 1])) / 45).astype(int) % 8
+    assert set(centres) == set(range(8))
+    if count == 500:
+        assert np.bincount(centres).tolist() == [80, *[60] * 7]

@@ -48,8 +48,8 @@ def _rectangle(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _gaussians_8(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres at radius sqrt(2), angles multiples of 45 degrees, std 0.01, filled 60 points a centre in turn."""
-    angle = 2 * np.pi / 8 * (np.arange(n) // 60 % 8)
+    """Centres at radius sqrt(2), angles multiples of 45 degrees, std 0.01, filled 60 points (of fewer than 480: an eighth) each in turn."""
+    angle = 2 * np.pi / 8 * (np.arange(n) // min(60, math.ceil(n / 8)) % 8)
     return math.sqrt(2) * np.stack([np.sin(angle), np.cos(angle)], 1) + rng.normal(0, 0.01, (n, 2))
 
 
