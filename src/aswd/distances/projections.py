@@ -202,19 +202,19 @@ class Circular(Projection):
                 out += (x - r * theta).square_()
             return out.sqrt_().clone()
         r_theta = r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
-        torch.baddbmm(torch.linalg.vecdot(features, features)[:, None], directions, features.mT, alpha=-2 * r, out=out)
-        norms = (out + r_theta**2).clamp_min_(0).sqrt_()
-        out /= norms + r_theta
-        return norms
+        torch.baddbmm(torch.linalg.vector_norm(features, dim=-1).square_()[:, None], directions, features.mT, alpha=-2 * r, out=out)
+        norms = (out + r_theta.square()).clamp_min_(0).sqrt_().add_(r_theta)
+        out /= norms
+        return norms.sub_(r_theta)  # back, in place of a copy: memory fresh from the system costs more than two passes
 
     def pull_back(
         self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
     ) -> tuple[Tensor | None, Tensor | None]:
         r, norms = self.radius, residual
         # Zero where the norm is: a mask would take five times as long.
-        pull = norms.reciprocal().nan_to_num_(nan=math.nan, posinf=0).mul_(slope)
+        pull = norms.reciprocal_().nan_to_num_(nan=math.nan, posinf=0).mul_(slope)
         if features.shape[-1] > self._direct_up_to:
-            x_grad = weigh_rows(pull, directions).mul_(-r).addcmul_(features, pull.sum(1)[..., None]) if need[0] else None
+            x_grad = (features * pull.sum(1)[..., None]).baddbmm_(pull.mT, directions, alpha=-r) if need[0] else None
             d_grad = weigh_columns(pull, features).mul_(-r).addcmul_(directions, r * r * pull.sum(2)[..., None]) if need[1] else None
             return x_grad, d_grad
         x_parts, d_parts = [], []

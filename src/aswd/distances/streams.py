@@ -57,7 +57,8 @@ class Streams:
 
     def sphere(self, count: int, dim: int) -> Tensor:
         """Directions uniform on the unit sphere of R^dim, ``[R, count, dim]``."""
-        return torch.nn.functional.normalize(self.normal(count, dim), dim=-1)
+        normal = self.normal(count, dim)
+        return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: memory fresh from the system costs more
 
     def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor]) -> Tensor:
         out = torch.empty(self._count, *shape, device=self._device, dtype=self._dtype)
