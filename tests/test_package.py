@@ -26,6 +26,12 @@ def test_the_distances_alone_import_no_framework():
     assert python(code) == "[]"
 
 
+def test_what_only_reads_the_store_or_refuses_a_choice_does_without_lightning():
+    mistake = "from aswd.train import main; assert main(['distance=aswdd']) == 2"
+    for code in (mistake, "import aswd.launching.status, aswd.results.cleaning, aswd.listing"):
+        assert python(f"import sys\n{code}\nprint('pytorch_lightning' in sys.modules)") == "False"
+
+
 def test_the_real_torchvision_and_what_stands_on_it_can_be_imported():
     code = """
         import aswd, torchvision, torchmetrics, pytorch_lightning, torch_fidelity
@@ -127,8 +133,9 @@ def test_mistakes_end_in_a_sentence(arguments):
 def test_bench_writes_its_table(tmp_path):
     done = aswd("bench", "--only", "swd N=500 d=2 L=10", "--rounds", "3", "--output", str(tmp_path / "b" / "bench.json"))
     assert "to plain" in done.stdout, done.stderr
-    report = json.loads((tmp_path / "b" / "bench.json").read_text())
-    assert {"ours", "plain", "pot"} <= report["cases"][0].keys()
+    (case,) = json.loads((tmp_path / "b" / "bench.json").read_text())["cases"]  # not those of L=100 and L=1000
+    assert case["title"] == "swd N=500 d=2 L=10"
+    assert {"ours", "plain", "pot"} <= case.keys()
 
 
 CPUINFO = "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nflags\t\t: fpu avx2 {flags}\n\nprocessor\t: 1\n"

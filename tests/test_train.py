@@ -212,10 +212,10 @@ def test_every_configuration_file_says_what_the_code_says():
 
     from aswd.data.registry import DATA, data_settings
     from aswd.launching.settings import LAUNCHERS
+    from aswd.mirror.settings import LoggerSettings
     from aswd.paths import config_dir
     from aswd.spec import PathSettings, TrainerSettings
     from aswd.tasks.registry import TASKS, task_settings
-    from aswd.training.loggers import LoggerSettings
 
     def check(group, name, schema, partial=False):
         content = yaml.safe_load((config_dir() / group / f"{name}.yaml").read_text())

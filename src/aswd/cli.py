@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
     reproduce = subparsers.add_parser("reproduce", help="run and draw a figure or table of the paper", description=_REPRODUCE)
     reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--output-dir DIR] [OPTION=VALUE ...]"
-    reproduce.add_argument("artifact", help="one of aswd list artifacts")
+    reproduce.add_argument("artifact", help="one of aswd list artifacts; or all, which ends with the report")
     reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--output", type=Path, help="JSON file to write (default: outputs/bench/<what>.json)")
     bench.add_argument("--rounds", type=_rounds, default=7, help="times that each alternative is run, at least 3 (default: %(default)s)")
-    bench.add_argument("--only", metavar="TEXT", help="only the cases whose title contains TEXT, for example 'aswd' or 'L=10'")
+    bench.add_argument("--only", metavar="TEXT", help="only the cases whose title has all words of TEXT, for example 'aswd' or 'swd L=10'")
     bench.set_defaults(run=commands.bench)
 
     completion = subparsers.add_parser("completion", help="print the shell completion for bash", description=_COMPLETION)

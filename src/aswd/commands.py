@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,9 +62,11 @@ def clean(options: argparse.Namespace) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``aswd reproduce``."""
+    from aswd.artifacts.everything import reproduce_all
     from aswd.artifacts.reproduce import reproduce
 
-    return reproduce(options.artifact, options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
+    make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
+    return make(options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
 
 
 def report(options: argparse.Namespace) -> int:
@@ -117,10 +121,10 @@ def profile(options: argparse.Namespace) -> int:
 
 def bench(options: argparse.Namespace) -> int:
     """``aswd bench``."""
-    from aswd.bench import distances, flow, gan
+    from aswd.bench.measure import chosen
 
-    bench = {"distances": distances, "flow": flow, "gan": gan}[options.what]
-    if options.only is not None and not any(options.only in case.title for case in bench.CASES):
+    bench = import_module(f"aswd.bench.{options.what}")
+    if not chosen(bench.CASES, options.only):
         titles = "\n  ".join(case.title for case in bench.CASES)
         print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
         return 2

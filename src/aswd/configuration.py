@@ -13,9 +13,9 @@ from aswd.distances import READINGS, available, build, options, resolved_options
 from aswd.distances.checks import check_at_least, check_choice, nearest
 from aswd.errors import UserError
 from aswd.launching.settings import LAUNCHERS
+from aswd.mirror.settings import LoggerSettings
 from aswd.spec import PathSettings, RunSpec, TrainerSettings
 from aswd.tasks.registry import TASKS, task_class, task_settings
-from aswd.training.loggers import LoggerSettings
 
 
 def resolve(config: DictConfig) -> RunSpec:

@@ -13,9 +13,9 @@ import torch
 from aswd.distances import build, options
 from aswd.distances.checks import check_at_least, check_choice
 from aswd.launching.settings import LauncherSettings, LocalSettings
+from aswd.mirror.settings import LoggerSettings
 from aswd.results.store import Run, canonical, key_of
 from aswd.tasks.registry import task_class
-from aswd.training.loggers import LoggerSettings
 
 
 @dataclass

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas
@@ -74,6 +75,39 @@ def test_every_artifact_of_the_flow_runs_at_smoke_scale(name, tmp_path, capsys):
     capsys.readouterr()
     assert reproduce(tmp_path, name) == 0
     assert f"{len(frame)} of {len(frame)} cells are done; 0 to run" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_goes_on_past_what_cannot_be_made_and_ends_with_the_report(tmp_path, monkeypatch, capsys):
+    from aswd.artifacts import everything
+    from aswd.artifacts.kinds import projections
+
+    monkeypatch.setattr(projections, "CALLS", 10)
+    few = [load("projections"), replace(load("table1"), name="no_such"), load("ablation_large_lambda")]
+    monkeypatch.setattr(everything, "artifacts", lambda: iter(few))
+    command = ["reproduce", "all", "--scale", "smoke", "--output-dir", str(tmp_path), "trainer.max_steps=3", "trainer.progress=false"]
+    assert main(command) == 1
+    said = capsys.readouterr()
+    assert "2 of 3 artifacts are as asked for" in said.out
+    assert "no_such could not be made" in said.err
+    assert {folder.name for folder in (tmp_path / "artifacts").iterdir()} == {"projections", "ablation_large_lambda"}
+    assert (tmp_path / "report" / "index.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["task.iterations=3"], "task.iterations=3 must be left out: all takes options of launcher, logger, trainer only"),
+        (["launcher=poool"], "launcher has no choice 'poool': did you mean pool?"),
+        (["--scale", "smok"], "--scale must be one of smoke, laptop, paper"),
+    ],
+)
+def test_a_mistake_in_all_is_told_once_and_before_anything_is_run(arguments, sentence, tmp_path, capsys):
+    assert main(["reproduce", "all", "--output-dir", str(tmp_path), *arguments]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

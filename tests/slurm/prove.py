@@ -2,7 +2,7 @@
 
 A job is killed, one is cancelled, one comes to the end of its time, the controller dies and comes back; then the same command is run again.
 In the end every run is in the store exactly once, with the numbers of a local run. Unless it is to be short, it is also tried to leave jobs
-in the queue and to find them again, and to reproduce an artifact.
+in the queue and to find them again, to reproduce an artifact, and to follow the script for Table 1.
 """
 
 import json
@@ -58,6 +58,7 @@ def prove():
             if "--short" not in sys.argv[1:]:
                 left_and_found_again(cluster, Path(folder, "left"))
                 artifact(Path(folder, "artifact"))
+                table1(Path(folder, "table1"))
             assert local.wait(600) == 0
         assert second == {"done": 1, "skipped": RUNS - 1}, second
         assert not lost(store, expected)
@@ -162,6 +163,19 @@ def artifact(store):
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(records(store)["state"]) == {"done"}
     say(f"aswd reproduce flow_main: {len(records(store))} runs through SLURM")
+
+
+def table1(store):
+    """The script for Table 1, at smoke scale and offline."""
+    script = Path(__file__).parents[2] / "scripts" / "table1_on_slurm.sh"
+    options = ["launcher.gpus=0", "launcher.runs_per_job=12", "trainer.accelerator=cpu", "trainer.threads=1", *ON_SLURM]
+    environment = {**os.environ, "SCALE": "smoke", "OUTPUT_DIR": str(store), "WANDB_MODE": "offline"}
+    done = subprocess.run([script, *options], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(records(store)["state"]) == {"done"}
+    assert (store / "report" / "index.html").exists()
+    assert len(list(store.glob("wandb/mirror/aswd/wandb/offline-run-*"))) == len(records(store)), "one W&B run a seed"
+    say(f"scripts/table1_on_slurm.sh: {len(records(store))} runs through SLURM, mirrored and reported")
 
 
 def running(store, process, but):

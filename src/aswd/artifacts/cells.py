@@ -73,12 +73,15 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
     shown = scale.data or artifact.data
     found = []
     for series in artifact.series:
-        first = _spec(output_dir, [*fixed, f"data={shown[0]}", *_of_series(series, scale.num_projections), *(overrides or [])])
+        own = [*_of_series(series, scale.num_projections), *(overrides or [])]
+        spec = None
         for data in shown:
             # Toy targets differ in their name only: to compose each again would take a tenth of a second.
-            alike = data_settings(data) is type(first.data) and first.data.kind == "points"
-            own = [*fixed, f"data={data}", *_of_series(series, scale.num_projections), *(overrides or [])]
-            found.append(Cell(data, series.label, replace(first, data=replace(first.data, name=data)) if alike else _spec(output_dir, own)))
+            if spec is not None and data_settings(data) is type(spec.data) and spec.data.kind == "points":
+                spec = replace(spec, data=replace(spec.data, name=data))
+            else:
+                spec = _spec(output_dir, [*fixed, f"data={data}", *own])
+            found.append(Cell(data, series.label, spec))
     return found
 
 

@@ -15,7 +15,7 @@ from aswd.artifacts.cells import Cell, cells
 from aswd.artifacts.claims import judge
 from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
-from aswd.artifacts.kinds import kind
+from aswd.artifacts.kinds import kind, needs_no_runs
 from aswd.artifacts.page import Page
 from aswd.distances import READINGS
 from aswd.errors import UserError
@@ -37,7 +37,7 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
         UserError: no such artifact, scale or option.
     """
     page = Page(load(name), scale, reading, overrides, Path(output_dir))
-    if hasattr(kind(page.artifact.draw), "measure"):
+    if needs_no_runs(page.artifact.draw):
         return _measure(page, dry_run)
     found = cells(page.artifact, scale, reading, str(output_dir), overrides)
     if dry_run:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from aswd.bench import yardsticks
-from aswd.bench.measure import interleaved_medians, peak_memory
+from aswd.bench.measure import chosen, interleaved_medians, peak_memory
 from aswd.distances import build
 from aswd.tables import table
 
@@ -121,7 +121,7 @@ def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        _run(output, rounds, [case for case in CASES if only is None or only in case.title], whole=only is None)
+        _run(output, rounds, chosen(CASES, only), whole=only is None)
     finally:
         torch.set_num_threads(threads)
 

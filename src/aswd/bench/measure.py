@@ -57,13 +57,18 @@ def rounds_of(
     return times
 
 
+def chosen(cases: Iterable[Any], only: str | None) -> list[Any]:
+    """The cases whose title has all words of ``only``: ``L=10`` is not ``L=100``."""
+    return [case for case in cases if only is None or set(only.split()) <= set(case.title.replace(",", "").split())]
+
+
 def timed(
     cases: Iterable[Any], rounds: int, only: str | None, measure: Callable[[Any], Sequence[float]]
 ) -> Iterator[tuple[Any, list[Sequence[float]], list[float]]]:
-    """Each case whose title contains ``only``, with what ``measure`` found in every round, and the medians; with a progress bar."""
-    chosen = [case for case in cases if only is None or only in case.title]
-    with tqdm(total=len(chosen) * rounds, unit="round", leave=False) as bar:
-        for case in chosen:
+    """Each of the :func:`chosen` cases, with what ``measure`` found in every round, and the medians; with a progress bar."""
+    taken = chosen(cases, only)
+    with tqdm(total=len(taken) * rounds, unit="round", leave=False) as bar:
+        for case in taken:
             bar.set_description(case.title)
             times = []
             for _ in range(rounds):

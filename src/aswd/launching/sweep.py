@@ -16,12 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aswd.results.files import read_json, write_json
 from aswd.results.lock import Locks, is_held
 from aswd.results.store import Run, RunState, batch_name
-from aswd.spec import RunSpec
+
+if TYPE_CHECKING:
+    from aswd.spec import RunSpec
 
 
 @dataclass(frozen=True)

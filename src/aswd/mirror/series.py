@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aswd.artifacts.cells import cells
-from aswd.artifacts.kinds import kind
+from aswd.artifacts.kinds import needs_no_runs
 from aswd.artifacts.page import Page
 from aswd.errors import UserError
 
@@ -30,7 +30,7 @@ def members(page: Page) -> list[Member]:
     """
     artifact = page.artifact
     artifact.scale(page.scale)
-    if hasattr(kind(artifact.draw), "measure"):
+    if needs_no_runs(artifact.draw):
         raise UserError(f"{artifact.name} has no runs that W&B could show: it is measured without any")
     found = cells(artifact, page.scale, page.reading, str(page.output_dir), page.overrides)
     return [Member(cell.data, cell.label, cell.spec.distance_name, cell.spec.key, cell.spec.folder) for cell in found]

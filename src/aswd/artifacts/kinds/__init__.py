@@ -35,3 +35,8 @@ def kind_names() -> list[str]:
 def kind(name: str) -> ModuleType:
     """The kind ``name``."""
     return import_module(f"{__name__}.{name}")
+
+
+def needs_no_runs(name: str) -> bool:
+    """Whether artifacts of the kind ``name`` are measured on the distances themselves."""
+    return hasattr(kind(name), "measure")
