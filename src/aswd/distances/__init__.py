@@ -8,13 +8,15 @@ torch.Size([])
 """
 
 from aswd.distances import family  # noqa: F401  registers the names
-from aswd.distances.augmented import Augmented, NonInjective, Planar, Radial
+from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.directions import Directions, PushForward, Single, Uniform
 from aswd.distances.exact import Wasserstein
+from aswd.distances.flows import Planar, Radial
 from aswd.distances.maximiser import Maximiser
+from aswd.distances.neural import Neural
 from aswd.distances.one_dimensional import wasserstein_1d
 from aswd.distances.penalties import CosinePenalty, NormPenalty
-from aswd.distances.projections import Circular, Linear, Neural, Polynomial, Projection
+from aswd.distances.projections import Circular, Linear, Polynomial, Projection
 from aswd.distances.registry import READINGS, available, build, options, register, resolved_options
 from aswd.distances.sliced import SlicedDistance
 

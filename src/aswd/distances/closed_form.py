@@ -23,36 +23,41 @@ if TYPE_CHECKING:
 
 def knows_its_gradients(distance: SlicedDistance) -> bool:
     """Whether every part of the objective does."""
-    moved = distance.directions if distance.maximised == "directions" else distance.projection
-    return getattr(moved, "closed_form", False) and (distance.penalty is None or getattr(distance.penalty, "closed_form", False))
+    moved, penalty = distance.directions if distance.maximised == "directions" else distance.projection, distance.penalty
+    held_back = penalty is None or (penalty.closed_form and (not penalty.penalty or distance.projection.puts_out_features))
+    return moved.closed_form and held_back
 
 
 def objective_gradients(
-    distance: SlicedDistance, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None
+    distance: SlicedDistance, problem: Problem, parameters: Parameters, fixed: tuple[Tensor, Tensor] | None, base: Tensor | None
 ) -> dict[str, Tensor]:
-    """Gradients of the objective with respect to what is maximised."""
-    moves_directions = distance.maximised == "directions"
-    theta = distance.directions.theta(base, parameters)
+    """Gradients of the objective with respect to what is maximised; ``fixed``: the features, where those do not change."""
+    projection, moves_directions = distance.projection, fixed is not None
+    traced = [] if moves_directions else [projection.traced(side, parameters) for side in (problem.x, problem.y)]
+    features = fixed if moves_directions else tuple(features for features, _ in traced)
+    own = projection.own_directions(parameters)
+    theta = distance.directions.theta(base, parameters) if own is None else own
     inside = distance.aggregation == "algorithm1"
     cost, grads = cost_and_gradients(
-        distance.projection,
+        projection,
         *features,
         theta,
         problem.x_weights,
         problem.y_weights,
         distance.order,
         root_each=inside,
-        need=(not moves_directions, not moves_directions, moves_directions),
+        need=(not moves_directions, not moves_directions, moves_directions or own is not None),
     )
     grads = [None if grad is None else grad.mul_(_slope(distance, problem, cost, theta.shape[1])) for grad in grads]
     if distance.penalty is not None and distance.penalty.penalty:
         held_back = distance.penalty.gradients(distance.slices(problem, parameters, features, theta))
-        grads = [None if grad is None else grad.sub_(held) for grad, held in zip(grads, held_back, strict=True)]
+        grads = [grad if held is None else grad.sub_(held) for grad, held in zip(grads, held_back, strict=True)]
     if moves_directions:
         return distance.directions.parameter_gradients(base, theta, parameters, grads[2])
-    sides = zip((problem.x, problem.y), features, grads[:2], strict=True)
-    x_part, y_part = (distance.projection.parameter_gradients(*side) for side in sides)
-    return {name: x_part[name] + y_part[name] for name in x_part}
+    sides = zip((problem.x, problem.y), traced, grads[:2], strict=True)
+    x_part, y_part = (projection.parameter_gradients(x, *trace, grad, parameters) for x, trace, grad in sides)
+    found = {name: x_part[name] + y_part[name] for name in x_part}
+    return found if own is None else {**found, **projection.own_gradients(grads[2])}
 
 
 def _slope(distance: SlicedDistance, problem: Problem, cost: Tensor, count: int) -> Tensor | float:

@@ -17,6 +17,7 @@ class Directions:
     """A law of theta: a random ``base``, drawn anew at every evaluation, and parameters of its own."""
 
     parameter_names: tuple[str, ...] = ()
+    closed_form: bool = False  # whether parameter_gradients knows the gradients, which saves autograd in every inner step
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         """Parameters, one set a replica, for directions of dimension ``dim``."""
@@ -34,7 +35,7 @@ class Directions:
         """Bring parameters back to where they belong, in place, after a step."""
 
     def parameter_gradients(self, base: Tensor | None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
-        """Gradients of the parameters from those of the directions; where ``closed_form`` says that they are known."""
+        """Gradients of the parameters from those of the directions; where :attr:`closed_form` says that they are known."""
         return {}
 
 

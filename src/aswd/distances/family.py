@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from aswd.distances.augmented import Augmented, NonInjective, Planar, Radial
+from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.directions import PushForward, Single
 from aswd.distances.exact import Wasserstein
+from aswd.distances.flows import Planar, Radial
+from aswd.distances.neural import Neural
 from aswd.distances.penalties import CosinePenalty, NormPenalty
-from aswd.distances.projections import Circular, Linear, Neural, Polynomial
+from aswd.distances.projections import Circular, Linear, Polynomial
 from aswd.distances.registry import register
 
 searched = {"directions": Single, "maximised": "directions", "warm_start": False}  # one direction, drawn and searched for at every call

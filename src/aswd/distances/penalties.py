@@ -36,6 +36,8 @@ class Penalty:
     The objective is ``(S mean_l W_k^k)^(1/k) - penalty``; against the mean-normalised distance, lambda acts like lambda / S^(1/k).
     """
 
+    closed_form: bool = False  # whether gradients(slices) knows those with respect to features and directions
+
     def check(self) -> None:
         """Refuse options that make no sense."""
         check_at_least("penalty", self.penalty, 0)

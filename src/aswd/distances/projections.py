@@ -9,7 +9,8 @@ projection       features                                         slice
 linear           x                                                <x, theta>
 polynomial       all monomials of degree m                        <features, theta>
 circular         x                                                norm(x - r theta)
-neural           last hidden layer of an MLP                      <features, theta>, theta = last layer
+neural           last hidden layer of an MLP, see                 <features, theta>, theta = last layer
+                 :mod:`aswd.distances.neural`
 augmented        g(x), see :mod:`aswd.distances.augmented`        <g(x), theta>
 ===============  ===============================================  ==================================
 """
@@ -28,10 +29,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from aswd.distances.checks import check_at_least
-from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, norm, root
+from aswd.distances.layers import Parameters, norm
 from aswd.distances.problem import NARROW
 from aswd.distances.streams import Streams
 
@@ -63,6 +63,23 @@ class Projection:
     def features(self, x: Tensor, parameters: Parameters) -> Tensor:
         """``[R, N, d]`` to ``[R, N, D]``."""
         return x
+
+    closed_form: bool = False  # whether parameter_gradients knows the gradients, which saves autograd in every inner step
+    puts_out_features: bool = True  # whether output_norm is the norm of the features
+
+    def traced(self, x: Tensor, parameters: Parameters) -> tuple[Tensor, Any]:
+        """The features, and whatever :meth:`parameter_gradients` needs to know of how they came about."""
+        return self.features(x, parameters), None
+
+    def parameter_gradients(
+        self, x: Tensor, features: Tensor, trace: Any, features_grad: Tensor, parameters: Parameters
+    ) -> dict[str, Tensor]:
+        """Gradients of the parameters from those of the features of ``x``; where :attr:`closed_form` says that they are known."""
+        return {}
+
+    def own_gradients(self, theta_grad: Tensor) -> dict[str, Tensor]:
+        """Gradients of the parameters that are directions, from those of :meth:`own_directions`."""
+        return {}
 
     def values(self, features: Tensor, directions: Tensor) -> Tensor:
         """p(x, theta) as ``[R, L, N]`` from features ``[R, N, D]`` and directions ``[R, L, D]``."""
@@ -228,42 +245,3 @@ class Circular(Projection):
     def _coordinates(features: Tensor, directions: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Pairs of ``[R, 1, N]`` and ``[R, L, 1]``, one a coordinate."""
         return zip(features[:, None].unbind(-1), directions[:, :, None].unbind(-1), strict=True)
-
-
-@dataclass
-class Neural(Linear):
-    """The l-th output of an MLP with LeakyReLU (GSW-NN): it has no directions but its own last layer.
-
-    Args:
-        num_projections: L, the number of outputs.
-        depth: hidden layers, >= 1.
-        width: units of a hidden layer.
-    """
-
-    num_projections: int = 1000
-    depth: int = 1
-    width: int = 32
-
-    def __post_init__(self) -> None:
-        for name in ("num_projections", "depth", "width"):
-            check_at_least(name, getattr(self, name), 1, whole=True)
-
-    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
-        parameters, fan_in = {}, dim
-        for layer in range(self.depth):
-            parameters |= linear_layer(streams, fan_in, self.width, f"hidden{layer}_")
-            fan_in = self.width
-        return parameters | linear_layer(streams, fan_in, self.num_projections, "last_")
-
-    def own_directions(self, parameters: Parameters) -> Tensor:
-        return parameters["last_weight"]  # its bias moves both sides alike: no distance feels it
-
-    def features(self, x: Tensor, parameters: Parameters) -> Tensor:
-        for layer in range(self.depth):
-            x = functional.leaky_relu(apply_layer(x, parameters, f"hidden{layer}_"))
-        return x
-
-    def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
-        last = torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)
-        inputs = join(features, torch.ones_like(features[..., :1]))
-        return root(((inputs @ (last.mT @ last)) * inputs).sum(-1))

@@ -222,7 +222,7 @@ class SlicedDistance(nn.Module):
             if not closed:
                 return by_autograd(objective, moving)
             current = {**parameters, **moving}
-            return objective_gradients(self, detached, current, self._features(detached, current) if fixed is None else fixed, base)
+            return objective_gradients(self, detached, current, fixed, base)
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
         self.maximiser.ascend(gradients, moved, moments, constrain)
