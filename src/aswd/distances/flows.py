@@ -6,10 +6,10 @@ Inside, samples are columns, ``[R, d, N]``: on the fastest axis, where the vecto
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -22,10 +22,11 @@ from aswd.distances.streams import Streams
 
 
 @dataclass
-class _Flow(AugmentedProjection):
+class _Flow(AugmentedProjection, ABC):
     """A chain of ``layers`` invertible layers, each with parameters of its own, ``[R, layers, ...]``."""
 
     layers: int = 4
+    names: ClassVar[dict[str, int | None]]  # of the parameters, with the size that a layer has of each; none: d
 
     def __post_init__(self) -> None:
         check_at_least("layers", self.layers, 1, whole=True)
@@ -90,7 +91,7 @@ class Planar(_Flow):
         layers: length of the flow; the paper does not give it.
     """
 
-    names = {"planar_u": None, "planar_w": None, "planar_b": 1}  # noqa: RUF012  with their sizes; none: d
+    names: ClassVar = {"planar_u": None, "planar_w": None, "planar_b": 1}
 
     def allowed(self, u: Tensor, w: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         wu, squared = self._products(u, w)
@@ -126,7 +127,7 @@ class Radial(_Flow):
         layers: length of the flow; the paper does not give it.
     """
 
-    names = {"radial_centre": None, "radial_alpha": 1, "radial_beta": 1}  # noqa: RUF012
+    names: ClassVar = {"radial_centre": None, "radial_alpha": 1, "radial_beta": 1}
 
     def allowed(self, centre: Tensor, alpha: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         alpha = functional.softplus(alpha)
