@@ -28,7 +28,7 @@ test: $(INSTALLED)  ## run the whole test suite
 test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds each
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
 
-test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get): two minutes
+test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get): five minutes
 	$(BIN)/python -m tests.slurm.prove $(OPTIONS)
 
 test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes
