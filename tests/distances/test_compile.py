@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from aswd.distances import wasserstein_1d
 from tests.distances.small import small
 
 
@@ -15,6 +16,13 @@ class Model(nn.Module):
 
     def forward(self, x, y):
         return 2 * self.distance(torch.relu(self.layer(x)), self.layer(y)) + 1
+
+
+@pytest.mark.slow
+def test_the_solver_on_the_line():
+    u, v = torch.randn(50), torch.randn(30)
+    compiled = torch.compile(lambda a, b: 2 * wasserstein_1d(torch.relu(a), b), backend="aot_eager")
+    torch.testing.assert_close(compiled(u, v), 2 * wasserstein_1d(torch.relu(u), v))
 
 
 @pytest.mark.slow

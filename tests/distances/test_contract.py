@@ -2,6 +2,7 @@
 
 import copy
 import io
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -26,6 +27,18 @@ def test_zero_with_zero_gradient_at_equality(name, dtype):
     assert value.item() == 0.0
     assert torch.equal(x.grad, torch.zeros_like(x))
     assert torch.equal(y.grad, torch.zeros_like(y))
+
+
+@pytest.mark.parametrize("order", [2, 10])
+@pytest.mark.parametrize("same", [True, False])
+def test_zero_at_equality_with_weights(name, order, same):
+    """Also where samples repeat, or where one side has equal weights and the other none; a root of high order hides no crumb of mass."""
+    x = clouds(n=5)[0].repeat(4, 1).requires_grad_()
+    weights = (torch.rand(20),) * 2 if same else (torch.ones(20), None)
+    value = small(name, order=order)(x, x.detach().clone(), *weights)
+    value.backward()
+    assert value.item() == 0.0
+    assert torch.equal(x.grad, torch.zeros_like(x))
 
 
 @pytest.mark.parametrize("order", [1, 1.5, 2, 3])
@@ -66,11 +79,21 @@ def test_the_scale_of_weights_does_not_matter(name, scale):
     close(one(x, y, x_weights=weights * scale), other(x, y, x_weights=weights), rel=1e-5)
 
 
-def test_overflow_is_not_taken_for_agreement(name):
+@pytest.mark.parametrize("dim", [3, 20])
+def test_overflow_is_not_taken_for_agreement(name, dim):
     """Powers beyond float32 give an infinity or a NaN, never a distance of zero."""
-    x, y = clouds(dtype=torch.float32)
+    x, y = clouds(dim=dim, dtype=torch.float32)
     value = small(name)(x * 1e25, y * 1e25)
     assert not torch.isfinite(value)
+
+
+def test_powers_too_small_for_float32_have_finite_gradients(name):
+    x, y = clouds(dtype=torch.float32)
+    x = (5e-5 * x).requires_grad_()
+    value = small(name, order=10)(x, 5e-5 * y)
+    value.backward()
+    assert torch.isfinite(value)
+    assert torch.isfinite(x.grad).all()
 
 
 def test_a_doubled_sample_is_a_double_weight(name):
@@ -88,6 +111,14 @@ def test_gradients_match_finite_differences(name, n, m, weighted):
     weights = {"x_weights": torch.rand(n) + 0.1, "y_weights": torch.rand(m) + 0.1} if weighted else {}
     call = frozen(small(name), x, y)
     assert torch.autograd.gradcheck(lambda a, b: call(a, b, **weights), (x.requires_grad_(), y.requires_grad_()), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dim", [20, 40])  # other products than in few dimensions
+def test_gradients_match_finite_differences_in_many_dimensions(name, dim):
+    x, y = clouds(4, 4, 6 if "poly" in name else dim)  # of which 56 and 252 monomials are made
+    call = frozen(small(name), x, y)
+    assert torch.autograd.gradcheck(call, (x.requires_grad_(), y.requires_grad_()), atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize("given", [{"order": 3.0}, {"order": 1.0}, {"root": False}, {"reduction": "sum"}])
@@ -126,8 +157,29 @@ def test_autocast_changes_nothing(name):
 def test_works_without_gradients(name, context):
     x, y = clouds(dtype=torch.float32)
     expected = small(name)(x, y)
+    x.requires_grad_()
     with context():
-        assert torch.equal(small(name)(x.clone(), y.clone()), expected)
+        value = small(name)(x, y.clone())
+        assert torch.equal(value, expected)
+    assert not value.requires_grad
+
+
+@pytest.mark.parametrize("setting", [torch.bfloat16, torch.float16, torch.float64, torch.device("meta")])
+def test_torch_s_defaults_change_nothing(name, setting):
+    x, y = clouds(dtype=torch.float32)
+    one, other = small(name), small(name)
+    for _ in range(2):
+        expected = one(x, y)
+        if isinstance(setting, torch.device):
+            with setting:
+                value = other(x, y)
+        else:
+            torch.set_default_dtype(setting)
+            try:
+                value = other(x, y)
+            finally:
+                torch.set_default_dtype(torch.float32)
+        assert torch.equal(value, expected)
 
 
 @pytest.mark.parametrize(("dtype", "rel"), [(torch.float64, 1e-7), (torch.float32, 2e-3)])
@@ -204,6 +256,17 @@ def test_a_restored_distance_goes_on_exactly(name):
     assert all(torch.equal(ours[k], theirs[k]) for k in ours if isinstance(ours[k], torch.Tensor))
 
 
+def test_a_state_that_is_kept_does_not_change_any_more(name):
+    x, y = clouds()
+    distance = small(name)
+    distance(x, y)
+    state = distance.state_dict()
+    expected = [distance(x, y) for _ in range(3)]
+    restored = small(name)
+    restored.load_state_dict(state)
+    assert all(torch.equal(restored(x, y), value) for value in expected)
+
+
 def test_two_calls_before_one_backward(name):
     """What a later call learns must not disturb the backward pass of an earlier one."""
     x, y = clouds()
@@ -269,6 +332,7 @@ def test_bad_samples(name, x, y, given, sentence):
         (torch.zeros(3), "x_weights must not sum to zero"),
         (torch.tensor([1.0, float("nan"), 1.0]), "x_weights must be finite and not negative; got nan"),
         (torch.ones(3, dtype=torch.complex64), "x_weights must be a dense tensor of real numbers; got one of torch.complex64"),
+        (torch.ones(3).to(torch.float8_e5m2), "x_weights must be whole numbers or of a floating point type of at least 16 bits"),
         (torch.ones(3, device="meta"), "x_weights must be on the device of its samples, cpu; got meta"),
     ],
 )
@@ -284,10 +348,14 @@ def test_bad_weights(name, weights, sentence):
         ({"order": 0.5}, "order must be a number of at least 1; got 0.5"),
         ({"order": float("nan")}, "order must be.*got nan"),
         ({"order": "2"}, "order must be.*got '2'"),
+        ({"order": Fraction(3, 2)}, r"order must be.*got Fraction\(3, 2\)"),
+        ({"order": 10**400}, "order must be.*got 1000"),
         ({"reduction": "max"}, "reduction must be one of 'mean', 'sum'; got 'max'"),
         ({"root": 1}, "root must be one of True, False; got 1"),
         ({"validate": "no"}, "validate must be one of True, False; got 'no'"),
         ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"seed": {1: 2}}, "seed must be a whole number from 0"),
+        ({"seed": torch.full((2, 2), 0.5)}, "^seed must be a whole number from 0[^\n]*$"),
         ({"colour": 1}, "has no option 'colour'"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from aswd.distances import sorting, wasserstein_1d
+from aswd.distances import build, sorting, wasserstein_1d
 
 
 def transport_cost(u, v, a, b, order):
@@ -86,6 +86,36 @@ def test_fast_path_on_and_off_agree(monkeypatch, kind, n, m, weighted):
         results.append((value.detach(), a.grad, b.grad))
     for fast, plain in zip(*results, strict=True):
         torch.testing.assert_close(fast, plain, rtol=1e-5, atol=0)
+
+
+def test_fast_path_on_and_off_agree_where_zeros_have_signs(monkeypatch):
+    """-0.0 and 0.0, as projections of zero have them, tie."""
+    x, y = torch.randn(200, 1).round(), torch.randn(200, 1).round()
+    grads = []
+    for fast in (True, False):
+        monkeypatch.setattr(sorting, "_fast_sort", fast)
+        leaf = x.clone().requires_grad_()
+        build("swd", num_projections=9, seed=0)(leaf, y).backward()
+        grads.append(leaf.grad)
+    torch.testing.assert_close(*grads, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor cannot take denormal numbers for zero")
+def test_zeros_where_the_processor_takes_denormal_numbers_for_zero():
+    u = torch.zeros(8, requires_grad=True)
+    torch.set_flush_denormal(True)
+    try:
+        wasserstein_1d(u, torch.arange(1.0, 9.0), root=False).backward()
+    finally:
+        torch.set_flush_denormal(False)
+    torch.testing.assert_close(u.grad.sort().values, -torch.arange(8.0, 0.0, -1) / 4)
+
+
+def test_autocast_changes_nothing():
+    u, v = torch.randn(50), torch.randn(30)
+    expected = wasserstein_1d(u, v)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(wasserstein_1d(u, v), expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -162,3 +162,21 @@ def test_a_distance_says_what_it_is():
     assert "num_projections=7" in text
     assert "NormPenalty" in text
     assert math.isclose(build("swd", order=3).order, 3.0)
+
+
+def test_a_bare_module_has_no_options_and_a_number_is_no_distance():
+    @register("bare")
+    class Bare(torch.nn.Module):
+        def forward(self, x, y, x_weights=None, y_weights=None, directions=None):
+            return (x.mean() - y.mean()).abs()
+
+    build("bare")
+    with pytest.raises(ValueError, match="bare has no option 'colour'"):
+        build("bare", colour=1)
+    with pytest.raises(ValueError, match="a distance must be a Projection class, a module class or a function; got 5 for 'five'"):
+        register("five")(5)
+
+
+def test_names_that_begin_as_the_unknown_one_does_are_the_nearest():
+    with pytest.raises(ValueError, match="did you mean gswd_circular or gswd_nn1 or"):
+        build("gswd")

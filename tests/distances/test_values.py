@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from aswd.distances import build, wasserstein_1d
+from aswd.distances import Circular, Linear, build, wasserstein_1d
+from aswd.distances.slicing import mean_slice_cost
 from tests.distances.small import clouds, frozen, small
 
 
@@ -239,3 +240,43 @@ def test_chunks_change_nothing(monkeypatch):
             values.append((value.detach(), xr.grad))
         for whole, pieces in zip(*values, strict=True):
             torch.testing.assert_close(whole, pieces, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [2, 3, 10])
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_exact_distance_scales_also_where_the_simplex_finds_it(order, scale):
+    x, y = clouds(20, 13, 3)
+    distance = build("wasserstein", order=order)
+    torch.testing.assert_close(distance(scale * x, scale * y), scale * distance(x, y), rtol=1e-9, atol=0)
+
+
+def test_the_exact_distance_of_what_overflows_is_no_number():
+    x, y = clouds(20, 13, 3)
+    assert not torch.isfinite(build("wasserstein", order=10)(1e31 * x, 1e31 * y))
+
+
+@pytest.mark.parametrize("dim", [2, 17])
+def test_circular_keeps_float32_precision_with_a_large_radius(dim):
+    x, _ = clouds(64, 64, dim, dtype=torch.float32)
+    y, theta = x + 1e-4 * torch.randn(64, dim), sphere(50, dim)
+    distance = build("gswd_circular", radius=1000.0)
+    expected = distance(x.double(), y.double(), directions=theta)
+    assert distance(x, y, directions=theta.float()).item() == pytest.approx(expected.item(), rel=2e-3)
+
+
+@pytest.mark.parametrize("dim", [3, 20])
+def test_circular_with_a_radius_beyond_float32_and_with_none(dim):
+    x, y = clouds(10, 10, dim, dtype=torch.float32)
+    assert not torch.isfinite(build("gswd_circular", radius=1e20, seed=0)(x, y))
+    zero = torch.zeros(3, dim)
+    assert build("gswd_circular")(zero, zero + 1, directions=torch.zeros(2, dim)).item() == pytest.approx(dim**0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("dim", [3, 20, 40])
+@pytest.mark.parametrize("projection", [Linear(), Circular(radius=2.0)], ids=["linear", "circular"])
+def test_gradients_to_directions_match_finite_differences(projection, dim):
+    x, y = (side[None].requires_grad_() for side in clouds(4, 4, dim))
+    theta = sphere(3, dim)[None].requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda *sides: mean_slice_cost(projection, *sides, None, None, 2.0), (x, y, theta), atol=1e-6, rtol=1e-4
+    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,22 +15,40 @@ from torch import Tensor
 def check_at_least(name: str, value: float, bound: float, *, whole: bool = False, strictly: bool = False) -> None:
     """``value`` must be a finite number (a whole one) not below, or above, ``bound``."""
     kind = "a whole number" if whole else "a number"
-    right_type = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not right_type or not math.isfinite(value) or value < bound or (strictly and value == bound):
-        raise ValueError(f"{name} must be {kind} {'above' if strictly else 'of at least'} {bound}; got {value!r}")
+    if not is_number(value, whole) or not _is_finite(value) or value < bound or (strictly and value == bound):
+        raise ValueError(f"{name} must be {kind} {'above' if strictly else 'of at least'} {bound}; got {shown(value)}")
+
+
+def is_number(value: object, whole: bool = False) -> bool:
+    """Whether torch takes it for a number (a whole one); fractions and the like it does not."""
+    kinds = (int, np.integer) if whole else (int, np.integer, float, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of a whole number beyond all others
+        return False
+
+
+def shown(value: object) -> str:
+    """A value as a sentence can have it: on one line, and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def check_seed(seed: object) -> int | list[int] | None:
     """A seed as :class:`Streams` keeps it: a whole number, a list of them, or ``None``."""
     if seed is None or isinstance(seed, Real):
         return None if seed is None else _check_one_seed(seed, seed)
-    seeds = seed.tolist() if hasattr(seed, "tolist") else list(seed) if isinstance(seed, Iterable) else [None]
+    seeds = seed.tolist() if hasattr(seed, "tolist") else list(seed) if isinstance(seed, Sequence) else [None]
     return [_check_one_seed(s, seed) for s in seeds] if isinstance(seeds, list) and seeds else _check_one_seed(None, seed)
 
 
 def _check_one_seed(value: object, seed: object) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= value < 2**32:  # torch's CPU generator takes no more
-        raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, a sequence of them, one a replica, or None; got {seed!r}")
+        raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, a sequence of them, one a replica, or None; got {shown(seed)}")
     return int(value)
 
 
@@ -42,13 +61,13 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
     """``value`` must be one of ``choices``."""
     choices = list(choices)
     if not any(type(value) is type(choice) and value == choice for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name: the nearest known ones, or all of them where none is near."""
-    known = sorted(known)
-    close = get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
+    """A hint for a mistyped name: the known ones that begin with it, or else the nearest, or all of them where none is near."""
+    known, text = sorted(known), str(name).lower()
+    close = [one for one in known if text and one.startswith(text)][:8] or get_close_matches(text, known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?" if close else f"known are: {', '.join(known) or 'none'}"
 
 
@@ -72,7 +91,7 @@ def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor
     """The arguments of ``wasserstein_1d``: ``[..., N]`` against ``[..., M]``."""
     for name, rows in (("x", x), ("y", y)):
         _check_float(name, rows)
-        if rows.ndim < 1 or rows.shape[-1] == 0:
+        if rows.ndim < 1 or rows.numel() == 0:
             raise ValueError(f"{name} must hold at least one sample on its last axis; got the shape {list(rows.shape)}")
     if x.shape[:-1] != y.shape[:-1]:
         raise ValueError(f"x and y must have the same leading dimensions; got {list(x.shape[:-1])} and {list(y.shape[:-1])}")
@@ -90,6 +109,8 @@ def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], dev
         return
     if not isinstance(weights, Tensor) or weights.is_complex() or weights.layout != torch.strided:
         raise ValueError(f"{name} must be a dense tensor of real numbers; got {_describe(weights)}")
+    if weights.dtype.is_floating_point and weights.dtype not in _FLOATS:
+        raise ValueError(f"{name} must be whole numbers or of a floating point type of at least 16 bits; got {weights.dtype}")
     if weights.device != device:
         raise ValueError(f"{name} must be on the device of its samples, {device}; got {weights.device}")
     try:

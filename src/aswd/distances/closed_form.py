@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from aswd.distances.layers import Parameters
-from aswd.distances.one_dimensional import safe_root
+from aswd.distances.one_dimensional import not_tiny, safe_root
 from aswd.distances.problem import Problem
 from aswd.distances.slicing import cost_and_gradients
 
@@ -65,4 +64,4 @@ def _slope(distance: SlicedDistance, problem: Problem, cost: Tensor, count: int)
     k, samples = distance.order, distance.objective_samples(problem)
     if distance.aggregation == "algorithm1":
         return count * (samples / count) ** (1 / k)
-    return torch.where(cost == 0, 0, safe_root(cost * samples, k) / (k * cost))[:, None, None]
+    return (safe_root(cost * samples, k) / (k * not_tiny(cost)))[:, None, None]

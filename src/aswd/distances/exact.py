@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from aswd.distances.checks import check_choice, check_order, check_seed
-from aswd.distances.one_dimensional import safe_root
-from aswd.distances.problem import NARROW, Problem, eager
+from aswd.distances.modes import eager, without_autocast
+from aswd.distances.one_dimensional import crumb, safe_root
+from aswd.distances.problem import NARROW, Problem
 from aswd.distances.workers import worker_count
 
 _FEW = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
@@ -64,7 +65,7 @@ class Wasserstein(nn.Module):
         problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate)
         if problem.x.device.type == "meta":
             raise ValueError("x must hold values, from which the exact plan is found; got a tensor on the device meta")
-        with torch.autocast(problem.x.device.type, enabled=False):
+        with without_autocast(problem.x.device):
             couplings = optimal_couplings(problem.x, problem.y, problem.x_weights, problem.y_weights, self.order)
             costs = [self._cost(xr, yr, coupling) for xr, yr, coupling in zip(problem.x, problem.y, couplings, strict=True)]
             cost = torch.stack(costs) * (problem.n if self.reduction == "sum" else 1)
@@ -93,6 +94,9 @@ def optimal_couplings(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights:
 def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float) -> Coupling:
     n, m = len(x), len(y)
     cost = _costs(x, y, order).numpy()
+    largest = cost.max()
+    if not np.isfinite(largest):  # an overflow has no plan, and no distance that were a number
+        return np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, np.nan)
     if n == m <= _FEW and x_weights is None and y_weights is None:
         from scipy.optimize import linear_sum_assignment
 
@@ -103,8 +107,8 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
     a, b = (
         np.full(size, 1 / size) if w is None else (w / w.sum()).numpy() for w, size in ((x_weights, n), (y_weights, m))
     )  # to the last bit
-    plan = ot.emd(a, b, cost, numItermax=10_000_000)
-    i, j = plan.nonzero()
+    plan = ot.emd(a, b, cost / largest if largest else cost, numItermax=10_000_000)  # its tolerance is absolute
+    i, j = (plan > crumb(n + m)).nonzero()
     return i, j, plan[i, j]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from aswd.distances.checks import check_at_least, check_choice
+from aswd.distances.checks import check_at_least, check_choice, is_number
 
 
 @dataclass
@@ -34,7 +33,7 @@ class Maximiser:
         check_at_least("lr", self.lr, 0, strictly=True)
         check_choice("warm_start", self.warm_start, [True, False])
         betas = tuple(self.betas) if isinstance(self.betas, list | tuple) else self.betas
-        if not (isinstance(betas, tuple) and len(betas) == 2 and all(isinstance(b, Real) and 0 <= b < 1 for b in betas)):
+        if not (isinstance(betas, tuple) and len(betas) == 2 and all(is_number(b) and 0 <= b < 1 for b in betas)):
             raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas!r}")
         self.betas = betas
 
@@ -58,7 +57,7 @@ class Maximiser:
                     [moments.first[name] for name in names],
                     [moments.second[name] for name in names],
                     [],
-                    [torch.tensor(float(moments.count - 1)) for _ in names],
+                    [torch.tensor(moments.count - 1, dtype=torch.float32, device="cpu") for _ in names],  # whatever torch's defaults are
                     foreach=not on_cpu,
                     fused=on_cpu,
                     amsgrad=False,
@@ -113,10 +112,12 @@ class Learned(nn.Module):
             self.register_buffer(f"{name}__first", torch.zeros_like(parameters[name]))
             self.register_buffer(f"{name}__second", torch.zeros_like(parameters[name]))
 
-    def update(self, parameters: dict[str, Tensor], count: int) -> None:
-        """Take over what ``count`` steps of the optimiser have made of the parameters."""
+    def update(self, parameters: dict[str, Tensor], moments: Moments) -> None:
+        """Take over what the optimiser has made of the parameters, and its moments."""
         self._buffers.update(parameters)
-        self.count = count
+        for which, values in (("first", moments.first), ("second", moments.second)):
+            self._buffers.update({f"{name}__{which}": value for name, value in values.items()})
+        self.count = moments.count
 
     def forget(self) -> None:
         """Hold nothing, as before the first call."""
@@ -136,8 +137,8 @@ class Learned(nn.Module):
         return {name: value for name, value in self._buffers.items() if "__" not in name}
 
     def moments(self, maximised: list[str]) -> Moments:
-        """Adam's state of the parameters named."""
-        first, second = ({n: self._buffers[f"{n}__{which}"] for n in maximised} for which in ("first", "second"))
+        """Adam's state of the parameters named: copies, as a ``state_dict`` that was taken before must not change any more."""
+        first, second = ({n: self._buffers[f"{n}__{which}"].clone() for n in maximised} for which in ("first", "second"))
         return Moments(first, second, self.count)
 
     def get_extra_state(self) -> dict:

@@ -12,6 +12,7 @@ autograd: a solver returns the cost and the gradient together.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +22,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_order, check_rows
+from aswd.distances.checks import check_choice, check_order, check_rows
+from aswd.distances.modes import eager, without_autocast
 from aswd.distances.sorting import BLOCK, even_share, sort_is_fast, sort_rows
 from aswd.distances.workers import worker_count
 
 
+@eager
 def wasserstein_1d(
     x: Tensor,
     y: Tensor,
@@ -51,6 +54,7 @@ def wasserstein_1d(
         tensor(1.)
     """
     check_order(order)
+    check_choice("root", root, [True, False])
     check_rows(x, y, x_weights, y_weights)
     dtype = torch.promote_types(x.dtype, y.dtype)
     compute = torch.promote_types(dtype, torch.float32)
@@ -59,17 +63,40 @@ def wasserstein_1d(
         None if w is None else normalise_weights(w, compute).expand(*batch, size).reshape(-1, size)
         for w, size in ((x_weights, n), (y_weights, m))
     ]
-    plan = quantile_plan(n, m, *rows, device=x.device, dtype=compute)
-    cost = _RowCost.apply(x.to(compute).reshape(-1, n), y.to(compute).reshape(-1, m), plan, float(order))
-    return (safe_root(cost, order) if root else cost).reshape(batch).to(dtype)
+    with without_autocast(x.device):
+        plan = quantile_plan(n, m, *rows, device=x.device, dtype=compute)
+        cost = _RowCost.apply(x.to(compute).reshape(-1, n), y.to(compute).reshape(-1, m), plan, float(order))
+        return (safe_root(cost, order) if root else cost).reshape(batch).to(dtype)
 
 
 def safe_root(power: Tensor, order: float) -> Tensor:
-    """``power ** (1 / order)`` with gradient zero, not infinity, at zero."""
-    if order == 1:
-        return power
-    zero = power == 0  # a NaN is not zero, and stays one
-    return torch.where(zero, 0, torch.where(zero, 1, power).pow(1 / order))
+    """``power ** (1 / order)`` with gradient zero, not infinity, at zero, and a finite one near it."""
+    return power if order == 1 else _Root.apply(power, order)
+
+
+class _Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, power: Tensor, order: float) -> Tensor:
+        root = power.pow(1 / order)
+        ctx.order = order
+        ctx.save_for_backward(power, root)
+        return root
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor):
+        power, root = ctx.saved_tensors
+        return grad * (root / not_tiny(power) / ctx.order), None
+
+
+def not_tiny(power: Tensor) -> Tensor:
+    """``power``, or the smallest normal number where it is less: what is divided by it stays finite."""
+    return power.clamp_min(torch.finfo(power.dtype).tiny)
+
+
+def crumb(count: int) -> float:
+    """Mass that is nothing but rounding where ``count`` weights were summed up. Under a root of high order it would not be small."""
+    return 4 * math.sqrt(count) * np.finfo(np.float64).eps
 
 
 def normalise_weights(weights: Tensor, dtype: torch.dtype) -> Tensor:
@@ -128,8 +155,10 @@ def quantile_plan(n: int, m: int, u_weights: Tensor | None, v_weights: Tensor | 
     """The :class:`Plan` for rows of N and M samples; weights are ``[rows, N]`` and ``[rows, M]`` or ``None``."""
     if u_weights is not None or v_weights is not None:
         rows = len(u_weights if u_weights is not None else v_weights)
-        u_weights = torch.ones(rows, n, dtype=dtype, device=device) if u_weights is None else u_weights
-        v_weights = torch.ones(rows, m, dtype=dtype, device=device) if v_weights is None else v_weights
+        u_weights, v_weights = (
+            normalise_weights(torch.ones(rows, size, dtype=dtype, device=device), dtype) if weights is None else weights
+            for weights, size in ((u_weights, n), (v_weights, m))
+        )
         return Plan(None, u_weights, v_weights)
     return Plan(None if n == m else _uniform_meetings(n, m, device, dtype), None, None)
 
@@ -228,5 +257,6 @@ def _meetings(u_weights: Tensor, v_weights: Tensor) -> tuple[Tensor, Tensor, Ten
         levels.append((level / level[:, -1:]).contiguous())  # the last level is exactly one
     ends = torch.cat(levels, 1).sort(1).values
     mass = torch.diff(ends, dim=1, prepend=torch.zeros_like(ends[:, :1]))
+    mass.masked_fill_(mass < crumb(mass.shape[1]), 0)
     i, j = (torch.searchsorted(level, ends) for level in levels)
     return i, j, mass.to(u_weights.dtype)

@@ -41,9 +41,9 @@ class Penalty:
     def check(self) -> None:
         """Refuse options that make no sense."""
         check_at_least("penalty", self.penalty, 0)
-        if self.objective not in ("mean", "sum"):
-            if isinstance(self.objective, str):
-                raise ValueError(f"objective must be 'mean', 'sum' or a number above 0; got {self.objective!r}")
+        if isinstance(self.objective, str) and self.objective not in ("mean", "sum"):
+            raise ValueError(f"objective must be 'mean', 'sum' or a number above 0; got {self.objective!r}")
+        if not isinstance(self.objective, str):
             check_at_least("objective", self.objective, 0, strictly=True)
 
     def samples(self, n: int, m: int) -> float:

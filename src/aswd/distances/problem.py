@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
 
 import torch
 from torch import Tensor
@@ -13,21 +11,6 @@ from aswd.distances.checks import check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
 
 NARROW = 32  # dimensions up to which the layout of the samples decides how fast a product with them is
-
-
-def eager(method: Callable) -> Callable:
-    """Leave a method out of a ``torch.compile``d graph.
-
-    ``torch.compiler.disable`` as a plain decorator would import the compiler, which takes longer than importing torch.
-    """
-
-    @wraps(method)
-    def call(*args, **kwargs):
-        if torch.compiler.is_compiling():
-            return torch.compiler.disable(method)(*args, **kwargs)
-        return method(*args, **kwargs)
-
-    return call
 
 
 @dataclass

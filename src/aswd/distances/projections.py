@@ -32,6 +32,7 @@ from torch import Tensor
 
 from aswd.distances.checks import check_at_least
 from aswd.distances.layers import Parameters, norm
+from aswd.distances.one_dimensional import not_tiny
 from aswd.distances.problem import NARROW
 from aswd.distances.streams import Streams
 
@@ -192,11 +193,11 @@ def _monomials(dim: int, degree: int, device: torch.device) -> Tensor:
 class Circular(Projection):
     r"""norm(x - r theta), the circular defining function.
 
-    Only differences of values count, so for d above 16 the constant r norm(theta) is left out:
-    with :math:`u = |x|^2 - 2 r \langle x, \theta \rangle`, :math:`p = u / (\sqrt{u + r^2 |\theta|^2} + r |\theta|)`, which costs
-    a matrix product instead of an N x d x L tensor and keeps float32 precision at r = 1000. That radicand cancels for samples close to
-    r theta. In few dimensions they do come close, and there the differences are taken one coordinate at a time; in many, where a
-    random theta is far from every sample, use float64 if you hand in directions that are not.
+    Only differences of values count, so the constant r norm(theta) is left out: with :math:`n = |x - r \theta|` and
+    :math:`u = |x|^2 - 2 r \langle x, \theta \rangle`, :math:`p = u / (n + r |\theta|)`, which keeps float32 precision at r = 1000.
+    For d above 16, :math:`n = \sqrt{u + r^2 |\theta|^2}`, which costs nothing, instead of an N x d x L tensor. That radicand cancels for
+    samples close to r theta. In few dimensions they do come close, and there the differences are taken one coordinate at a time; in
+    many, where a random theta is far from every sample, use float64 if you hand in directions that are not.
 
     Args:
         radius: r > 0.
@@ -213,15 +214,17 @@ class Circular(Projection):
 
     def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Tensor:
         r = self.radius
-        if features.shape[-1] <= self._direct_up_to:
-            out.zero_()
-            for x, theta in self._coordinates(features, directions):
-                out += (x - r * theta).square_()
-            return out.sqrt_().clone()
-        r_theta = r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True)
+        r_theta = not_tiny(r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
+        squared = r_theta.square()
+        r_theta += squared - squared  # NaN where that overflows: all values would be alike
         torch.baddbmm(torch.linalg.vector_norm(features, dim=-1).square_()[:, None], directions, features.mT, alpha=-2 * r, out=out)
-        norms = (out + r_theta.square()).clamp_min_(0).sqrt_().add_(r_theta)
-        out /= norms
+        if features.shape[-1] <= self._direct_up_to:
+            norms = torch.zeros_like(out)
+            for x, theta in self._coordinates(features, directions):
+                norms += (x - r * theta).square_()
+        else:
+            norms = (out + squared).clamp_min_(0)
+        out /= norms.sqrt_().add_(r_theta)
         return norms.sub_(r_theta)  # back, in place of a copy: memory fresh from the system costs more than two passes
 
     def pull_back(

@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from aswd.distances.augmented import Augmented, AugmentedProjection
-from aswd.distances.checks import check_choice, nearest
+from aswd.distances.checks import check_choice, nearest, shown
 from aswd.distances.directions import Directions, Uniform
 from aswd.distances.maximiser import Maximiser
 from aswd.distances.penalties import NormPenalty, Penalty
@@ -123,8 +123,10 @@ def register(
             raise ValueError(f"the name {name!r} is taken by another distance: choose another name")
         if isinstance(target, type) and issubclass(target, Projection):
             _registry[name] = Composition(target, directions, maximised, penalised_by, defaults)
-        else:
+        elif callable(target):
             _registry[name] = target
+        else:
+            raise ValueError(f"a distance must be a Projection class, a module class or a function; got {shown(target)} for {name!r}")
         return target
 
     return add
@@ -177,7 +179,8 @@ def _over_reading(name: str, reading: str, given: dict[str, Any]) -> dict[str, A
     """The options given, over those of the reading."""
     factory, known = _find(name), options(name)
     check_choice("reading", reading, READINGS)
-    takes_any = not isinstance(factory, Composition) and any(
+    bare = isinstance(factory, type) and factory.__init__ is nn.Module.__init__  # which says that it takes anything, and does not
+    takes_any = not (isinstance(factory, Composition) or bare) and any(
         p.kind is p.VAR_KEYWORD for p in inspect.signature(factory).parameters.values()
     )
     for key in given:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +12,10 @@ from aswd.distances.closed_form import knows_its_gradients, objective_gradients
 from aswd.distances.directions import Directions, Single
 from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import Learned, Maximiser, Moments, by_autograd
+from aswd.distances.modes import eager, without_autocast
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.penalties import Penalty, Slices
-from aswd.distances.problem import Problem, eager
+from aswd.distances.problem import Problem
 from aswd.distances.projections import Projection
 from aswd.distances.slicing import mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
@@ -149,9 +149,10 @@ class SlicedDistance(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         # An inner loop needs gradients, also where the caller measures in inference mode, and what is kept must be of use outside it.
         inference = torch.is_inference_mode_enabled()
-        with torch.inference_mode(False) if inference else nullcontext():
+        differentiable = torch.is_grad_enabled() and not inference
+        with torch.inference_mode(False), torch.set_grad_enabled(differentiable):
             problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
-            with torch.autocast(problem.x.device.type, enabled=False) if x.device.type != "meta" else nullcontext():
+            with without_autocast(problem.x.device):
                 given = self._given(directions, problem)
                 drawn = getattr(self.directions, "num_projections", 1)
                 self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])
@@ -228,7 +229,7 @@ class SlicedDistance(nn.Module):
         self.maximiser.ascend(gradients, moved, moments, constrain)
         parameters.update(moved)
         if warm:
-            self.learned.update(moved, moments.count)
+            self.learned.update(moved, moments)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
         theta = self._theta(base, parameters)

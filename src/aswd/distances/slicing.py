@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from aswd.distances.one_dimensional import Plan, quantile_plan, safe_root, solve_rows
+from aswd.distances.one_dimensional import Plan, not_tiny, quantile_plan, safe_root, solve_rows
 from aswd.distances.projections import Projection
 from aswd.distances.sorting import BLOCK, even_share
 from aswd.distances.workers import worker_count
@@ -151,7 +151,7 @@ def _root_each(cost: Tensor, slopes: list[Tensor], order: float) -> Tensor:
     """The 1/k root of every slice's cost; ``slopes`` become those of the root, in place."""
     root = safe_root(cost, order)
     for slope in slopes:
-        slope *= torch.where(cost == 0, 0, root / cost / order)[..., None]
+        slope *= (root / not_tiny(cost) / order)[..., None]
     return root
 
 
@@ -168,7 +168,7 @@ class _Scratch(threading.local):
     """Room for the values of a chunk, kept by each thread: memory fresh from the system costs more than what is done in it."""
 
     def __init__(self) -> None:
-        self.sides: list[Tensor] = [torch.empty(ROOM) for _ in range(2)]
+        self.sides: list[Tensor] = [torch.empty(ROOM, dtype=torch.float32, device="cpu") for _ in range(2)]
 
 
 _scratch = _Scratch()

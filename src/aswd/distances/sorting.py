@@ -17,6 +17,7 @@ from torch import Tensor
 
 BLOCK = 131_072  # values to sort at a time: large enough to pay for the calls, small enough for the cache
 _INDEX_MASK = (1 << 26) - 1  # of 29 free bits: so small a position does not change what float32 a key rounds to
+_SMALLEST = np.array([5e-324])  # a denormal number
 _fast_sort = True  # tests switch it off to compare
 
 
@@ -53,11 +54,14 @@ def _plain_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, None]:
 
 
 def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor] | None:
-    """Sorted float32 rows and their permutation by one sort of float64 keys; ``None`` where there are infinities.
+    """Sorted float32 rows and their permutation by one sort of float64 keys; ``None`` where keys cannot tell the values apart.
 
-    The key of the value at position n is the value with n in the low bits of its mantissa.
+    The key of the value at position n is the value with n in the low bits of its mantissa. Infinities have none; the keys of zeros are
+    denormal numbers, of no use where the processor takes those for zero; and those of 0.0 and -0.0 would not tie.
     """
     keys, index = scratch.keys, scratch.index
+    if _SMALLEST * 1.0 == 0 and not values.all():
+        return None
     np.copyto(keys, values)
     index |= scratch.positions
     keys.sort(axis=1)
@@ -66,15 +70,16 @@ def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor]
     np.copyto(scratch.ordered, keys, casting="same_kind")  # rounds the position away
     index &= _INDEX_MASK
     if np.equal(*scratch.neighbours, out=scratch.tied).any():
-        _reverse_negative_ties(scratch)
+        values, tied = scratch.ordered.reshape(-1), np.flatnonzero(scratch.tied)
+        if np.signbit(values[tied[values[tied] == 0]]).any():
+            return None
+        _reverse_negative_ties(values, scratch.index.reshape(-1), tied[(tied + 1) % keys.shape[1] != 0])
     return scratch.result
 
 
-def _reverse_negative_ties(scratch: _Buffers) -> None:
+def _reverse_negative_ties(values: np.ndarray, index: np.ndarray, tied: np.ndarray) -> None:
     """Put runs of equal negative values in order of position: a larger mantissa has sorted their last position first."""
-    values, index = scratch.ordered.reshape(-1), scratch.index.reshape(-1)
-    tied = np.flatnonzero(scratch.tied)
-    tied = tied[(values[tied] < 0) & ((tied + 1) % scratch.ordered.shape[1] != 0)]
+    tied = tied[values[tied] < 0]
     if not (tied[1:] - tied[:-1] == 1).any():  # pairs, the chance ties of random values: swap them
         index[tied], index[tied + 1] = index[tied + 1], index[tied]
     else:
