@@ -96,6 +96,9 @@ def test_readings_set_the_penalty():
     assert Flow.distance_defaults("aswd", "reference") == {"penalty": 0.05, "penalty_relative": True}
     assert Flow.distance_defaults("aswd", "paper") == {}
     assert Flow.distance_defaults("dswd", "reference") == {}
+    slow = {"layers": 1, "lr": 0.0005}
+    assert Flow.distance_defaults("aswd_radial", "reference") == {"penalty": 0.05, "penalty_relative": True, **slow}
+    assert Flow.distance_defaults("aswd_planar", "paper") == slow
 
 
 class Spoiled(nn.Module):

@@ -72,9 +72,16 @@ class Flow(Task):
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """The released flow divides the ASWD's lambda, 0.05, by the mean of abs(y); the paper's text has 0.1."""
-        augmented = name.startswith("aswd") and "penalty_relative" in options(name)
-        return {"penalty": 0.05, "penalty_relative": True} if augmented and reading == "reference" else {}
+        """The released flow divides the ASWD's lambda, 0.05, by the mean of abs(y); the paper's text has 0.1.
+
+        The planar and radial flows, of which paper and code give nothing, take one layer and a tenth of the learning rate: with the
+        ASWD's they outgrow lambda within some hundred iterations, and the particles stand still.
+        """
+        known = options(name)
+        if not (name.startswith("aswd") and "penalty_relative" in known):
+            return {}
+        slow = {"layers": 1, "lr": 0.0005} if "layers" in known else {}
+        return {"penalty": 0.05, "penalty_relative": True, **slow} if reading == "reference" else slow
 
     @property
     def num_steps(self) -> int:
