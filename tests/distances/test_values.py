@@ -95,6 +95,19 @@ def test_circular_on_the_circle_itself():
     assert torch.isfinite(x.grad).all()
 
 
+def test_gradients_of_the_circular_distance_close_to_the_centre():
+    """A sample has a gradient of its full length however close it is."""
+    theta = sphere(1, 2)
+    x = theta + 1e-6 * sphere(6, 2, seed=3)
+    y = (theta + 0.3 * sphere(1, 2, seed=4)).expand(6, 2)  # one point, so that it does not matter which is matched with which
+    grads = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = x.float().to(dtype).requires_grad_()  # the same points
+        build("gswd_circular", radius=1.0, root=False)(leaf, y.to(dtype), directions=theta.float().to(dtype)).backward()
+        grads.append(leaf.grad.double())
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_neural_equals_an_mlp(depth):
     x, y = clouds(9, 7)

@@ -222,9 +222,11 @@ class Circular(Projection):
             norms = torch.zeros_like(out)
             for x, theta in self._coordinates(features, directions):
                 norms += (x - r * theta).square_()
-        else:
-            norms = (out + squared).clamp_min_(0)
-        out /= norms.sqrt_().add_(r_theta)
+            norms.sqrt_()
+            out /= norms + r_theta
+            return norms
+        norms = (out + squared).clamp_min_(0).sqrt_().add_(r_theta)
+        out /= norms
         return norms.sub_(r_theta)  # back, in place of a copy: memory fresh from the system costs more than two passes
 
     def pull_back(
