@@ -25,11 +25,12 @@ def wait_for(is_so, process):
 
 
 def at_work(store):
-    """The processes that hold locks of runs which have checkpoints."""
+    """The processes that hold locks of runs which have checkpoints and no record yet: one that has is about to be left."""
     found = set()
     for path in Path(store).glob("runs/*/*/*/*/seed=*/lock"):
         with suppress(FileNotFoundError):  # the run has ended meanwhile
-            if Run(path.parent).state is RunState.RUNNING and list(path.parent.glob("checkpoints/*.ckpt")):
+            begun = list(path.parent.glob("checkpoints/*.ckpt")) and not (path.parent / "status.json").exists()
+            if begun and Run(path.parent).state is RunState.RUNNING:
                 found.add(json.loads(path.read_text())["pid"])
     return found
 
