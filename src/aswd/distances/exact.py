@@ -107,7 +107,9 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
     a, b = (
         np.full(size, 1 / size) if w is None else (w / w.sum()).numpy() for w, size in ((x_weights, n), (y_weights, m))
     )  # to the last bit
-    plan = ot.emd(a, b, cost / largest if largest else cost, numItermax=10_000_000)  # its tolerance is absolute
+    if largest:
+        cost /= largest  # POT's tolerance is absolute
+    plan = ot.emd(a, b, cost, numItermax=10_000_000)
     i, j = (plan > crumb(n + m)).nonzero()
     return i, j, plan[i, j]
 
