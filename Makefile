@@ -32,7 +32,7 @@ test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is in
 	$(BIN)/python -m tests.slurm.prove $(OPTIONS)
 
 test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes
-	$(BIN)/python -m tests.launching.faults
+	$(BIN)/python -m tests.launchers.faults
 
 lint: $(INSTALLED)  ## check style and formatting
 	$(BIN)/ruff check .

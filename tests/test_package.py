@@ -27,14 +27,24 @@ def test_the_distances_alone_import_no_framework():
 
 
 def test_what_only_reads_the_store_or_refuses_a_choice_does_without_lightning():
-    mistake = "from aswd.train import main; assert main(['distance=aswdd']) == 2"
-    for code in (mistake, "import aswd.launching.status, aswd.results.cleaning, aswd.listing"):
+    mistake = "from aswd.cli.train import main; assert main(['distance=aswdd']) == 2"
+    for code in (mistake, "import aswd.launchers.status, aswd.runs.cleaning, aswd.cli.listing"):
         assert python(f"import sys\n{code}\nprint('pytorch_lightning' in sys.modules)") == "False"
+
+
+def test_importing_the_package_has_no_side_effect():
+    code = """
+        import os, sys
+        before = dict(os.environ), list(sys.meta_path), set(sys.modules)
+        import aswd
+        print(before[0] == dict(os.environ), before[1] == sys.meta_path, {"numpy", "torch"} & (set(sys.modules) - before[2]))
+    """
+    assert python(code) == "True True set()"
 
 
 def test_the_real_torchvision_and_what_stands_on_it_can_be_imported():
     code = """
-        import aswd, torchvision, torchmetrics, pytorch_lightning, torch_fidelity
+        import aswd.runs, torchvision, torchmetrics, pytorch_lightning, torch_fidelity
         from torchvision.transforms import v2
         from torchvision.utils import make_grid
         import torch
@@ -60,7 +70,7 @@ def test_a_torchvision_without_its_operators_is_cured(tmp_path):
             raise RuntimeError("operator torchvision::nms does not exist")
         version = "cured"
     """
-    code = "import aswd, torchvision, torch; print(torchvision.version, torch.ops.torchvision.qnms)"
+    code = "import aswd.data, torchvision, torch; print(torchvision.version, torch.ops.torchvision.qnms)"
     assert python(code, fake_torchvision(tmp_path, body)) == "cured torchvision.qnms"
 
 
@@ -70,9 +80,9 @@ def test_a_healthy_torchvision_is_left_alone(tmp_path):
         version = "healthy"
     """
     code = """
-        import aswd, torchvision, torch
-        from aswd import _torchvision
-        print(torchvision.version, _torchvision._libraries, hasattr(torch.ops.torchvision, "nms"))
+        import aswd.data, torchvision, torch
+        from aswd.utils import torchvision_import
+        print(torchvision.version, torchvision_import._libraries, hasattr(torch.ops.torchvision, "nms"))
     """
     assert python(code, fake_torchvision(tmp_path, body)) == "healthy [] False"
 
@@ -80,7 +90,7 @@ def test_a_healthy_torchvision_is_left_alone(tmp_path):
 def test_other_faults_of_torchvision_are_not_hidden(tmp_path):
     body = 'raise RuntimeError("no such library")'
     code = """
-        import aswd
+        import aswd.tasks
         try:
             import torchvision
         except RuntimeError as error:
@@ -101,17 +111,17 @@ def test_the_wheel_carries_the_configs(tmp_path):
     assert "aswd/distances/family.py" in names
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")  # as installed, away from the checkout
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    command = [sys.executable, "-m", "aswd.train", "--cfg", "job", "data=knot"]
+    command = [sys.executable, "-m", "aswd.cli.train", "--cfg", "job", "data=knot"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert "name: knot" in done.stdout, done.stderr
     where = subprocess.run(
-        [sys.executable, "-c", "from aswd.paths import config_dir as c; print(c())"], capture_output=True, env=environment
+        [sys.executable, "-c", "from aswd.config.paths import config_dir as c; print(c())"], capture_output=True, env=environment
     )
     assert str(tmp_path).encode() in where.stdout
 
 
 def aswd(*arguments):
-    return subprocess.run([sys.executable, "-m", "aswd.cli", *arguments], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "aswd", *arguments], capture_output=True, text=True)
 
 
 def test_help():
@@ -157,9 +167,9 @@ def test_numpy_sorts_without_avx512_on_zen_4_only(tmp_path, vendor, family, flag
         os.environ.pop("NPY_DISABLE_CPU_FEATURES", None)
         import sys
         sys.modules["numpy"] = None  # as if it were there, so that importing aswd changes nothing here
-        from aswd import _numpy
+        from aswd.utils import numpy_features
         del sys.modules["numpy"]
-        _numpy.choose(pathlib.Path({str(tmp_path / "cpuinfo")!r}))
+        numpy_features.prefer_avx2(pathlib.Path({str(tmp_path / "cpuinfo")!r}))
         import warnings
         warnings.simplefilter("error")  # numpy warns of features that it does not know
         import numpy
@@ -172,11 +182,11 @@ def test_the_users_word_on_numpy_and_a_numpy_that_is_there_are_left_alone():
     code = """
         import os
         os.environ["NPY_DISABLE_CPU_FEATURES"] = ""
-        import aswd
+        import aswd.distances
         assert os.environ.pop("NPY_DISABLE_CPU_FEATURES") == ""
         import numpy
-        from aswd import _numpy
-        _numpy.choose()
+        from aswd.utils import numpy_features
+        numpy_features.prefer_avx2()
         print("NPY_DISABLE_CPU_FEATURES" in os.environ)
     """
     assert python(code) == "False"

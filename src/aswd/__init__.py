@@ -2,9 +2,4 @@
 
 from importlib.metadata import version
 
-from aswd import _numpy, _torchvision
-
-_numpy.choose()
-_torchvision.install()
-
 __version__ = version("aswd")

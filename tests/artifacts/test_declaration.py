@@ -8,7 +8,7 @@ from aswd.artifacts.claims import CLAIMS
 from aswd.artifacts.declaration import SCALES, artifact_names, load
 from aswd.artifacts.kinds import kind_names, needs_no_runs
 from aswd.distances import READINGS
-from aswd.errors import UserError
+from aswd.utils.errors import UserError
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ import pandas
 import pytest
 
 from aswd.artifacts.declaration import artifact_names, artifacts, load
-from aswd.cli import main
-from aswd.results.files import write_json
-from aswd.results.lock import Locks
+from aswd.cli.main import main
+from aswd.runs.locks import Locks
 from aswd.tasks.flow import Flow
+from aswd.utils.files import write_json
 
 TINY = ["task.iterations=4", "data.num_samples=25", "trainer.progress=false"]
 
@@ -178,7 +178,7 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
     assert started == [[(0,), (1,)] * 12, [(0, 1)] * 24]
     assert main(["reproduce", "flow_main", *where, "launcher=slurm", "launcher.wait=false"]) == 0  # asked only to submit
     monkeypatch.setattr("aswd.artifacts.cells.Cell.done", property(lambda cell: list(cell.spec.seeds)))
-    monkeypatch.setattr("aswd.artifacts.outcome.table", lambda *_: pandas.DataFrame({"n": [0]}))
+    monkeypatch.setattr("aswd.artifacts.tables.table", lambda *_: pandas.DataFrame({"n": [0]}))
     started.clear()
     for options in ([], ["force=true"]):
         assert main(["reproduce", "flow_main", *where, *options]) == 1

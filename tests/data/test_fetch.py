@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from aswd.cli import main
-from aswd.data.image_folder import ImageFolderSettings
-from aswd.errors import UserError
-from aswd.launching.launch import _prepare_data
-from aswd.training.run import carry_out
+from aswd.cli.main import main
+from aswd.data.image_folder import ImageFolderConfig
+from aswd.launchers.launch import _prepare_data
+from aswd.runs.execution import execute_run
+from aswd.utils.errors import UserError
 from tests.data.small import expect_mnist, mnist_contents, write_mnist, write_picture
-from tests.training.small import small_spec
+from tests.runs.small import small_spec
 
 
 def test_says_what_there_is(tmp_path, monkeypatch, capsys):
@@ -59,10 +59,10 @@ def test_a_place_that_cannot_be_written_to(tmp_path, monkeypatch, capsys):
 
 def test_data_are_asked_for_before_any_run_but_not_for_runs_that_are_done(tmp_path):
     spec = small_spec(tmp_path / "outputs", "task.iterations=2", "task.pictures=false")
-    missing = replace(spec, data=ImageFolderSettings(root="nowhere"))
+    missing = replace(spec, data=ImageFolderConfig(root="nowhere"))
     with pytest.raises(UserError, match="got 'nowhere', which is no folder"):
         _prepare_data([spec, missing])
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done"
     missing.folder.parent.mkdir(parents=True)
     spec.folder.rename(missing.folder)

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from aswd.data import mnist_files
-from aswd.data.mnist import Mnist, MnistSettings
+from aswd.data.mnist import Mnist, MnistConfig
 from aswd.data.mnist_files import FILES
-from aswd.errors import UserError
+from aswd.utils.errors import UserError
 from tests.data.small import expect_mnist, idx, mnist_contents, write_mnist
 
 
 def module(root, name="mnist", **options):
-    return Mnist(MnistSettings(name, root=str(root), **options), [0])
+    return Mnist(MnistConfig(name, root=str(root), **options), [0])
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -6,19 +6,19 @@ import torch
 from PIL import Image
 
 from aswd.data import celeba
-from aswd.data.celeba import CelebA, CelebASettings
-from aswd.data.image_folder import ImageFolder, ImageFolderSettings
-from aswd.data.pictures import read_picture
-from aswd.errors import UserError
+from aswd.data.celeba import CelebA, CelebAConfig
+from aswd.data.image_files import read_picture
+from aswd.data.image_folder import ImageFolder, ImageFolderConfig
+from aswd.utils.errors import UserError
 from tests.data.small import write_celeba, write_picture
 
 
 def folder(root, **options):
-    return ImageFolder(ImageFolderSettings(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return ImageFolder(ImageFolderConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
 
 
 def faces(root, **options):
-    return CelebA(CelebASettings(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return CelebA(CelebAConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
 
 
 def test_flat_folder_of_several_formats(tmp_path):
@@ -93,7 +93,7 @@ def test_an_unreadable_picture_is_named(tmp_path, damage):
 
 def test_wrong_folders(tmp_path):
     with pytest.raises(UserError, match=r"data.root must be the folder of the pictures, as in data.root=DIR; got '', which is no folder"):
-        ImageFolder(ImageFolderSettings(), [0]).prepare_data()
+        ImageFolder(ImageFolderConfig(), [0]).prepare_data()
     with pytest.raises(UserError, match=r"got '.*nowhere', which is no folder"):
         folder(tmp_path / "nowhere").prepare_data()
     (tmp_path / "empty").mkdir()
@@ -108,12 +108,12 @@ def test_the_fingerprint_is_of_the_pictures_not_of_the_place(tmp_path):
     for place in ("p", "q"):
         for number in range(3):
             write_picture(tmp_path / place / f"{number}.png", seed=number)
-    first, second = (ImageFolderSettings(root=str(tmp_path / place)).fingerprint for place in ("p", "q"))
+    first, second = (ImageFolderConfig(root=str(tmp_path / place)).fingerprint for place in ("p", "q"))
     assert first == second != ""
     write_picture(tmp_path / "q/9.png")
-    assert ImageFolderSettings(root=str(tmp_path / "q")).fingerprint != first
+    assert ImageFolderConfig(root=str(tmp_path / "q")).fingerprint != first
     with pytest.raises(ValueError, match="fingerprint must be left to the pictures"):
-        ImageFolderSettings(root=str(tmp_path / "q"), fingerprint=first)
+        ImageFolderConfig(root=str(tmp_path / "q"), fingerprint=first)
 
 
 def test_the_cache_is_used_and_made_again(tmp_path):
@@ -171,4 +171,4 @@ def test_celeba_that_is_not_there_or_not_it(tmp_path):
     with pytest.raises(UserError, match="must have at least two pictures of the train split of celeba; it has 1"):
         faces(tmp_path).prepare_data()
     with pytest.raises(ValueError, match="crop must be at most 178"):
-        CelebASettings(crop=200)
+        CelebAConfig(crop=200)

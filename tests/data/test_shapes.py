@@ -8,16 +8,16 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
 from aswd.data.shape_kinds import SHAPES, shape
-from aswd.data.shapes import Shapes, ShapesSettings
-from aswd.errors import UserError
+from aswd.data.shapes import Shapes, ShapesConfig
+from aswd.utils.errors import UserError
 
 PLANE = ["disk", "ring", "square", "triangle", "star", "heart", "cross", "moons"]
 
 
 def cloud(name, num_samples=500, seed=0, **options):
-    settings = ShapesSettings(shapes=[str(name)], num_samples=num_samples, **options)
+    settings = ShapesConfig(shapes=[str(name)], num_samples=num_samples, **options)
     (drawn,) = Shapes(settings, [seed]).samples()
     return drawn[0].double()
 
@@ -70,7 +70,7 @@ def test_points_are_uniform():
 
 
 def test_each_cloud_and_each_seed_has_random_numbers_of_its_own():
-    settings = ShapesSettings(shapes=["disk", "disk"], num_samples=20)
+    settings = ShapesConfig(shapes=["disk", "disk"], num_samples=20)
     one, two = Shapes(settings, [3, 4]).samples()
     assert one.shape == two.shape == (2, 20, 2)
     assert not torch.equal(one, two)

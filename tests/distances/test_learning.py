@@ -92,7 +92,7 @@ def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, op
     x, y = clouds(20, 20 if options.get("reading") == "algorithm1" else 14, 3, lead=(2,))
     weights = tuple(torch.rand(side.shape[:2], dtype=torch.float64) for side in (x, y)) if weighted else (None, None)
     few = {} if isinstance(build(name).directions, Single) else {"num_projections": 12}
-    assert sliced.knows_its_gradients(build(name, **few, **options))
+    assert sliced.has_closed_form(build(name, **few, **options))
     first, found = [], []
     ascend = Maximiser.ascend
 
@@ -104,7 +104,7 @@ def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, op
     monkeypatch.setattr(Maximiser, "ascend", noting)
     for closed in (True, False):
         if not closed:
-            monkeypatch.setattr(sliced, "knows_its_gradients", lambda distance: False)
+            monkeypatch.setattr(sliced, "has_closed_form", lambda distance: False)
         distance = build(name, **few, steps=3, seed=0, **options)
         found.append((distance(x, y, *weights), learned(distance)))
     torch.testing.assert_close(*first, rtol=1e-9, atol=1e-15)

@@ -5,11 +5,11 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.images import Synthetic, SyntheticSettings
-from aswd.errors import UserError
+from aswd.data.images import Synthetic, SyntheticConfig
 from aswd.metrics import fid as module
 from aswd.metrics.fid import Inception, MissingWeights, fid, inception_weights
 from aswd.metrics.reference import reference
+from aswd.utils.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ class Pictures(torch.utils.data.Dataset):
 def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path):
     import torch_fidelity
 
-    data = Synthetic(SyntheticSettings(num_train=10, num_test=8, size=32), [0])
+    data = Synthetic(SyntheticConfig(num_train=10, num_test=8, size=32), [0])
     real, fake = data.images("train"), data.images("test")
     fake = (fake * 0.7 + 20).to(torch.uint8)
     inception = Inception(weights)
@@ -92,7 +92,7 @@ def test_offline_without_weights(tmp_path, monkeypatch):
 
 
 def test_fetched_and_checked(tmp_path, monkeypatch, weights):
-    from aswd.results.files import digest
+    from aswd.utils.files import digest
 
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     monkeypatch.setattr("torch_fidelity.feature_extractor_inceptionv3.URL_INCEPTION_V3", f"file://{weights}")

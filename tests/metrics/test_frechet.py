@@ -5,10 +5,10 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.images import Synthetic, SyntheticSettings
-from aswd.errors import UserError
+from aswd.data.images import Synthetic, SyntheticConfig
 from aswd.metrics.frechet import Moments, frechet_distance
 from aswd.metrics.reference import FrechetToReference, reference
+from aswd.utils.errors import UserError
 
 
 def by_scipy(a, b):
@@ -71,7 +71,7 @@ class Averages:
 
 
 def synthetic(**options):
-    return Synthetic(SyntheticSettings(num_train=150, num_test=90, size=16, **options), [0])
+    return Synthetic(SyntheticConfig(num_train=150, num_test=90, size=16, **options), [0])
 
 
 @pytest.mark.filterwarnings("ignore:a Frechet distance from")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from aswd.cli import main
-from aswd.data.mnist import Mnist, MnistSettings
-from aswd.errors import UserError
+from aswd.cli.main import main
+from aswd.data.mnist import Mnist, MnistConfig
 from aswd.metrics import mnist_features as module
 from aswd.metrics.mnist_features import mnist_features
 from aswd.metrics.reference import FrechetToReference, reference
+from aswd.utils.errors import UserError
 from tests.data.small import expect_mnist, idx, mnist_contents, write_mnist
 
 
@@ -39,7 +39,7 @@ def test_trained_once_and_of_use(root, capsys):
     assert mnist_features(root).weights == found.weights
     assert (root / "MNIST/digit-net-1.pt").read_bytes() == kept
 
-    data = Mnist(MnistSettings("mnist", root=str(root)), [0])
+    data = Mnist(MnistConfig("mnist", root=str(root)), [0])
     real = reference(data, found, root / "moments")
     values = []
     for images in (data.images("test"), data.images("test") // 2, torch.randint(0, 256, (200, 1, 28, 28), dtype=torch.uint8)):

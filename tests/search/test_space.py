@@ -2,9 +2,9 @@
 
 import pytest
 
-from aswd.cli import main
-from aswd.errors import UserError
+from aswd.cli.main import main
 from aswd.search.space import parse
+from aswd.utils.errors import UserError
 
 
 @pytest.mark.parametrize(

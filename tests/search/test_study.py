@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
-from aswd.cli import main
-from aswd.results import records
+from aswd.cli.main import main
+from aswd.runs import records
 from aswd.search import study
-from tests.training.small import SMALL
+from tests.runs.small import SMALL
 
 FEW = [*(one for one in SMALL if "iterations" not in one), "task.iterations=5", "distance=aswd"]
 OVER = ["--over", "distance.penalty=log(0.01,1)", "--over", "distance.num_projections=3,5"]
@@ -74,7 +74,7 @@ def test_more_trials_and_a_cut_in_the_middle_of_one_make_no_difference(whole, tm
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(study, "carry_out", cut)
+        patched.setattr(study, "execute_run", cut)
         assert main(arguments(tmp_path, 3)) == 130
     assert main(arguments(tmp_path, 3)) == 0
     assert values(tmp_path) == values(whole)
@@ -99,7 +99,7 @@ def test_without_optuna_it_is_a_sentence(tmp_path, monkeypatch, capsys):
 
 
 def test_two_processes_do_not_share_a_search(whole, capsys):
-    from aswd.results.lock import Locks
+    from aswd.runs.locks import Locks
 
     (folder,) = whole.glob("search/*")
     locks = Locks()
@@ -113,7 +113,7 @@ def test_two_processes_do_not_share_a_search(whole, capsys):
 
 @pytest.mark.slow
 def test_a_search_that_is_killed_goes_on_to_the_same_end(whole, tmp_path):
-    command = [sys.executable, "-m", "aswd.cli", *arguments(tmp_path, 3)]
+    command = [sys.executable, "-m", "aswd", *arguments(tmp_path, 3)]
     for wanted in (1, 3):  # records of seeds, after which it is killed
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 120

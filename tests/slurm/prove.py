@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from aswd.results import Run, RunState, records
-from tests.launching.stores import command, counted, differing, digests, is_untouched, lost
+from aswd.runs import Run, RunState, records
+from tests.launchers.stores import command, counted, differing, digests, is_untouched, lost
 from tests.slurm.cluster import Cluster, DoesNotStart, obstacle
 
 BEGIN = time.monotonic()

@@ -5,17 +5,17 @@ import pytest
 import torch
 from torch import nn
 
-from aswd.composition import Call, checked_plan
-from aswd.data.shapes import Shapes, ShapesSettings
+from aswd.config.composition import Call, checked_plan
+from aswd.data.shapes import Shapes, ShapesConfig
 from aswd.distances import build, options
-from aswd.errors import UserError
 from aswd.metrics import exact_wasserstein, free_support_barycenter
-from aswd.tasks.barycenter import Barycenter, BarycenterSettings
-from aswd.tasks.barycenter_pictures import colours, plane
+from aswd.runs.execution import execute_run
+from aswd.tasks.barycenter import Barycenter, BarycenterConfig
+from aswd.tasks.barycenter_figures import colours, plane
 from aswd.tasks.base import Diverged
 from aswd.tasks.mixtures import mixtures
-from aswd.training.run import carry_out
-from tests.training.test_run import cut_off, metrics_of
+from aswd.utils.errors import UserError
+from tests.runs.test_run import cut_off, metrics_of
 
 SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.progress=false", "trainer.threads=1"]
 MOVED = np.array([3.0, -1.0])
@@ -29,8 +29,8 @@ def spec_of(folder, *overrides, distance="swd"):
 
 
 def small_task(distance, seeds, shapes=("disk", "star", "heart"), num_samples=20, **options):
-    data = Shapes(ShapesSettings(shapes=list(shapes), num_samples=num_samples), seeds)
-    return Barycenter(BarycenterSettings(**{"iterations": 5, **options}), data, distance, seeds)
+    data = Shapes(ShapesConfig(shapes=list(shapes), num_samples=num_samples), seeds)
+    return Barycenter(BarycenterConfig(**{"iterations": 5, **options}), data, distance, seeds)
 
 
 def record(outcome):
@@ -51,7 +51,7 @@ def translated(tmp_path):
 def test_between_two_translates_lies_the_translate_at_the_mean(translated, tmp_path, distance, tolerance):
     cloud, files = translated
     long = ["task.iterations=300", "task.evaluate_every=300", "task.strip=2", "data.normalise=false", "task.pictures=false"]
-    final, samples = record(carry_out(spec_of(tmp_path, files, *long, "task.lr=0.05", distance=distance))[0])
+    final, samples = record(execute_run(spec_of(tmp_path, files, *long, "task.lr=0.05", distance=distance))[0])
     for place, (_, there) in enumerate(samples["weights"]):
         closed = torch.from_numpy(cloud + there * MOVED)
         np.testing.assert_allclose(exact_wasserstein(torch.from_numpy(samples["exact"][place]), closed), 0, atol=1e-6)
@@ -66,14 +66,14 @@ def test_with_power_one_the_heavier_of_two_clouds_wins(translated, tmp_path):
     """As with points on the line: what is nearest in the sum of distances, not of their squares, is the median."""
     cloud, files = translated
     long = ["task.iterations=400", "task.evaluate_every=400", "task.weights=[0.3,0.7]", "data.normalise=false", "task.pictures=false"]
-    _, samples = record(carry_out(spec_of(tmp_path, files, *long, "task.power=1", "task.lr=0.03", distance="wasserstein"))[0])
+    _, samples = record(execute_run(spec_of(tmp_path, files, *long, "task.power=1", "task.lr=0.03", distance="wasserstein"))[0])
     there = torch.from_numpy(cloud + MOVED)
     assert exact_wasserstein(torch.from_numpy(samples["particles"][0]), there).item() < 0.1
 
 
 def test_corners_of_the_grid_are_the_clouds(tmp_path):
     long = ["task.iterations=400", "task.evaluate_every=400", "task.grid=2", "task.pictures=false"]
-    _, samples = record(carry_out(spec_of(tmp_path, *long))[0])
+    _, samples = record(execute_run(spec_of(tmp_path, *long))[0])
     assert samples["weights"].shape == (6, 3)
     for place, weights in enumerate(samples["weights"]):
         if weights.max() == 1:
@@ -111,8 +111,8 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = spec_of(tmp_path / "batch", "replicas=3", "seed=4", "task.grid=2", "task.pictures=false", distance=distance)
     alone = spec_of(tmp_path / "alone", "seed=5", "task.grid=2", "task.pictures=false", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in carry_out(batch)] == ["done"] * 3
-    carry_out(alone)
+    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    execute_run(alone)
     np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-4)
     samples = [np.load(spec.run(5).folder / "samples.npz") for spec in (batch, alone)]
     np.testing.assert_allclose(samples[0]["particles"], samples[1]["particles"], atol=1e-4)
@@ -122,10 +122,10 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
 
 @pytest.mark.parametrize("distance", ["swd", "aswd"])
 def test_a_mixture_has_the_numbers_in_a_grid_that_it_would_get_alone(distance, tmp_path):
-    _, grid = record(carry_out(spec_of(tmp_path, "task.grid=2", "task.pictures=false", distance=distance))[0])
+    _, grid = record(execute_run(spec_of(tmp_path, "task.grid=2", "task.pictures=false", distance=distance))[0])
     for place in (0, 4):
         weights = f"task.weights={grid['weights'][place].tolist()}".replace(" ", "")
-        _, alone = record(carry_out(spec_of(tmp_path, weights, "task.pictures=false", distance=distance))[0])
+        _, alone = record(execute_run(spec_of(tmp_path, weights, "task.pictures=false", distance=distance))[0])
         np.testing.assert_allclose(alone["particles"][0], grid["particles"][place], atol=1e-4)
         np.testing.assert_array_equal(alone["exact"][0], grid["exact"][place])
 
@@ -149,11 +149,11 @@ def test_pairs_share_random_numbers_and_learn_for_themselves():
 @pytest.mark.parametrize("distance", ["aswd", "wasserstein"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
     whole, parts = (spec_of(tmp_path / name, "task.grid=2", distance=distance) for name in ("whole", "parts"))
-    (expected,) = carry_out(whole)
+    (expected,) = execute_run(whole)
     for steps in (3, 8):
         assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
     monkeypatch.setattr(Barycenter, "_find_exact", None)  # they are in the checkpoint
-    (outcome,) = carry_out(parts)
+    (outcome,) = execute_run(parts)
     assert outcome.word == "done", outcome.text
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     ours, theirs = (np.load(run.folder / "samples.npz") for run in (outcome.run, expected.run))
@@ -187,7 +187,7 @@ def test_clouds_of_different_numbers_weigh_the_same(distance, tmp_path):
 
 
 def test_exact_barycenters_are_better_than_any_cloud_and_stay_where_they_are():
-    clouds = [cloud[0].double().numpy() for cloud in Shapes(ShapesSettings(num_samples=60), [0]).samples()]
+    clouds = [cloud[0].double().numpy() for cloud in Shapes(ShapesConfig(num_samples=60), [0]).samples()]
 
     def objective(points, weights):
         return sum(
@@ -311,7 +311,7 @@ def test_pictures_are_pictures(tmp_path, shapes, options, names):
     from PIL import Image
 
     spec = spec_of(tmp_path, f"data.shapes={shapes}", *options)
-    assert {outcome.word for outcome in carry_out(spec)} == {"done"}
+    assert {outcome.word for outcome in execute_run(spec)} == {"done"}
     folder = spec.folder / ("seeds=0-1" if "replicas=2" in options else "seed=0") / "pictures"
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
     for name in names:
@@ -325,7 +325,7 @@ def test_colours_and_projections():
     assert pure.argmax(1).tolist() == [0, 1, 2]
     np.testing.assert_allclose(colours(np.array([[0.5, 0.5, 0]])), (pure[:1] + pure[1:2]) / 2)
     assert colours(np.full((1, 7), 1 / 7)).shape == (1, 3)
-    sphere = Shapes(ShapesSettings(shapes=["sphere"], num_samples=2000), [0]).samples()[0][0].numpy()
+    sphere = Shapes(ShapesConfig(shapes=["sphere"], num_samples=2000), [0]).samples()[0][0].numpy()
     seen = np.linalg.norm(plane(sphere), axis=1)
     assert 0.99 < seen.max() <= 1 + 1e-6  # a projection at right angles
     assert plane(np.ones((5, 1))).tolist() == [[1, 0]] * 5

@@ -8,15 +8,15 @@ import pytest
 import torch
 from PIL import Image
 
-from aswd.cli import main
-from aswd.composition import Call, checked_plan
+from aswd.cli.main import main
+from aswd.config.composition import Call, checked_plan
 from aswd.data.palettes import cluster
 from aswd.data.photograph_files import read_picture
 from aswd.distances import build
-from aswd.errors import UserError
-from aswd.tasks.color_pictures import gradient_similarity, new_colours, small
-from aswd.training.run import carry_out
-from tests.training.test_run import cut_off, metrics_of
+from aswd.runs.execution import execute_run
+from aswd.tasks.color_figures import gradient_similarity, new_colours, small
+from aswd.utils.errors import UserError
+from tests.runs.test_run import cut_off, metrics_of
 
 SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false"]
 
@@ -43,7 +43,7 @@ def spec_of(folder, pair, *overrides, distance="swd"):
 
 
 def run(spec):
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     return outcome.run, np.load(outcome.run.folder / "samples.npz")
 

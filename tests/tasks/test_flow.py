@@ -11,12 +11,12 @@ from aswd.data import DATA, data_settings
 from aswd.data.registry import data_module
 from aswd.distances import available, build
 from aswd.metrics import exact_wasserstein
-from aswd.results.store import Metrics
+from aswd.runs.execution import execute_run
 from aswd.tasks.base import Diverged
-from aswd.tasks.flow import Flow, FlowSettings, source
+from aswd.tasks.flow import Flow, FlowConfig, source
 from aswd.tasks.registry import TASKS, task_class, task_settings
-from aswd.training.run import carry_out
-from tests.training.small import small_spec
+from aswd.utils.metric_history import MetricHistory
+from tests.runs.small import small_spec
 
 CONVERGING = ["swd", "gswd_nn1", "aswd", "dswd", "max_gswd_nn1", "max_swd", "wasserstein", "gswd_circular", "aswd_vanilla"]
 
@@ -26,7 +26,7 @@ CONVERGING = ["swd", "gswd_nn1", "aswd", "dswd", "max_gswd_nn1", "max_swd", "was
 def test_every_distance_runs_on_every_target(distance, data, tmp_path):
     """Particles that start near the target come nearer, for the distances that the paper shows converging; none leaves it."""
     spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.pictures=false", distance=distance)
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     rows = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)
     assert rows[:, 0].tolist() == [1, 5, 10, 15, 20, 25, 30, 35, 40]
@@ -40,7 +40,7 @@ def test_the_loop_is_the_released_one(tmp_path):
     import ot
 
     spec = small_spec(tmp_path, "data=knot", "task.iterations=6")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     x = source(spec.task, 40, 2, seed=0).requires_grad_()
     y = data_module("knot")(spec.data, [0]).samples()[0]
     distance = build("swd", num_projections=10, seed=0)
@@ -63,8 +63,8 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = small_spec(tmp_path / "batch", "replicas=3", "seed=4", distance=distance)
     alone = small_spec(tmp_path / "alone", "seed=5", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in carry_out(batch)] == ["done"] * 3
-    carry_out(alone)
+    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    execute_run(alone)
     rows = [np.loadtxt(spec.run(5).folder / "metrics.csv", delimiter=",", skiprows=1)[:, :4] for spec in (batch, alone)]
     np.testing.assert_allclose(*rows, rtol=1e-4)
     results = [spec.run(5).result for spec in (batch, alone)]
@@ -73,17 +73,17 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
 
 
 def test_source_is_what_it_is_said_to_be():
-    normal = source(FlowSettings(source_scale=2.0), 20_000, 3, seed=1)
+    normal = source(FlowConfig(source_scale=2.0), 20_000, 3, seed=1)
     assert torch.allclose(normal.var(0), torch.full((3,), 4.0), rtol=0.05)
-    uniform = source(FlowSettings(source="uniform"), 20_000, 2, seed=1)
+    uniform = source(FlowConfig(source="uniform"), 20_000, 2, seed=1)
     assert uniform.abs().max() <= 1
     assert torch.allclose(uniform.var(0), torch.full((2,), 1 / 3), rtol=0.05)
-    assert not torch.equal(source(FlowSettings(), 5, 2, 0), source(FlowSettings(), 5, 2, 1))
+    assert not torch.equal(source(FlowConfig(), 5, 2, 0), source(FlowConfig(), 5, 2, 1))
 
 
 def test_numbers_of_particles_and_points_may_differ_in_any_dimension(tmp_path):
     spec = small_spec(tmp_path, "task.num_particles=30", "data.dim=3", distance="aswd")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     samples = np.load(outcome.run.folder / "samples.npz")
     assert samples["particles"].shape == (30, 3)
@@ -129,23 +129,23 @@ def test_divergence_names_seed_and_step():
 def test_on_a_gpu_no_step_looks_at_a_value():
     """On the meta device any look at a value raises; so does a copy to the host."""
     data = data_module("knot")(small_data(), [0, 1])
-    settings = FlowSettings(iterations=5)
+    settings = FlowConfig(iterations=5)
     task = Flow(settings, data, build("aswd", num_projections=5, seed=[0, 1]), [0, 1]).to("meta")
     task.training_step().backward()
     assert task.particles.grad.device.type == "meta"
 
 
 def small_data():
-    from aswd.data.toy import ToySettings
+    from aswd.data.toy import ToyConfig
 
-    return ToySettings("knot", num_samples=20)
+    return ToyConfig("knot", num_samples=20)
 
 
 def test_pictures_are_pictures(tmp_path):
     from PIL import Image
 
     spec = small_spec(tmp_path, "replicas=2", "task.num_frames=6")
-    assert [outcome.word for outcome in carry_out(spec)] == ["done"] * 2
+    assert [outcome.word for outcome in execute_run(spec)] == ["done"] * 2
     folder = spec.folder / "seeds=0-1" / "pictures"
     with Image.open(folder / "particles.gif") as animation:
         assert animation.n_frames == len(np.load(spec.run(0).folder / "samples.npz")["frame_steps"])
@@ -156,18 +156,18 @@ def test_pictures_are_pictures(tmp_path):
 
 def test_learned_norm_is_that_of_the_parameters():
     data = data_module("knot")(small_data(), [0, 1])
-    task = Flow(FlowSettings(), data, build("aswd", num_projections=5, seed=[0, 1]), [0, 1])
+    task = Flow(FlowConfig(), data, build("aswd", num_projections=5, seed=[0, 1]), [0, 1])
     task.training_step()
     held = task.distance.learned
     expected = (held.phi_weight.square().sum((1, 2)) + held.phi_bias.square().sum(1)).sqrt()
     torch.testing.assert_close(task.learned_norm(), expected)
-    plain = Flow(FlowSettings(), data, build("swd", num_projections=5, seed=[0, 1]), [0, 1])
+    plain = Flow(FlowConfig(), data, build("swd", num_projections=5, seed=[0, 1]), [0, 1])
     plain.training_step()
     assert plain.learned_norm() is None
 
 
 def test_metrics_are_due_at_the_first_and_every_nth_step():
-    task = task_class("flow")(FlowSettings(evaluate_every=7), data_module("knot")(small_data(), [0]), build("swd", seed=[0]), [0])
+    task = task_class("flow")(FlowConfig(evaluate_every=7), data_module("knot")(small_data(), [0]), build("swd", seed=[0]), [0])
     assert [step for step in range(1, 30) if task.is_due(step)] == [1, 7, 14, 21, 28]
     assert "flow" in TASKS
-    assert Metrics([0]).steps == []
+    assert MetricHistory([0]).steps == []

@@ -11,15 +11,15 @@ from torch import nn
 from aswd.data.images import Order
 from aswd.data.registry import data_module
 from aswd.distances import build
-from aswd.errors import UserError
+from aswd.runs.checkpoints import latest_checkpoint
+from aswd.runs.execution import execute_run
 from aswd.tasks import gan as gan_module
 from aswd.tasks.gan import Gan
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.pixels import from_bytes, to_bytes
-from aswd.training.checkpoints import latest_checkpoint
-from aswd.training.run import carry_out
+from aswd.utils.errors import UserError
+from tests.runs.test_run import cut_off, metrics_of
 from tests.tasks.tiny import plan, tiny_gan
-from tests.training.test_run import cut_off, metrics_of
 
 
 def task_of(spec):
@@ -28,7 +28,7 @@ def task_of(spec):
 
 @pytest.mark.parametrize("distance", ["swd", "gswd_circular", "dswd", "aswd", "max_swd", "gswd_nn1", "wasserstein"])
 def test_it_runs_with_any_distance(distance, tmp_path):
-    (outcome,) = carry_out(tiny_gan(tmp_path, "task.pretraining_steps=2", distance=distance))
+    (outcome,) = execute_run(tiny_gan(tmp_path, "task.pretraining_steps=2", distance=distance))
     assert outcome.word == "done", outcome.text
     assert metrics_of(outcome.run)[:, 0].tolist() == [1, 3, 6]
     assert np.isfinite(metrics_of(outcome.run)).all()
@@ -67,7 +67,7 @@ def test_the_loop_is_the_one_described(steps, tmp_path):
         value.backward()
         g_adam.step()
         rows.append([loss.item() for loss in (*losses, value)])
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     np.testing.assert_allclose(metrics_of(outcome.run)[:, 2:], rows, rtol=2e-4)
     images = np.load(outcome.run.folder / "samples.npz")["images"]
     assert images.shape == (4, 3, 64, 64)
@@ -80,10 +80,10 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeyp
     """In the middle of an epoch of six steps, and beyond."""
     options = ["task.iterations=9", "task.evaluate_every=2", "task.pretraining_steps=2"]
     whole, parts = (tiny_gan(tmp_path / name, *options, distance=distance) for name in ("whole", "parts"))
-    (expected,) = carry_out(whole)
+    (expected,) = execute_run(whole)
     for steps in (2, 5, 7):
         assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
-    (outcome,) = carry_out(parts)
+    (outcome,) = execute_run(parts)
     assert outcome.word == "done"
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     images = [np.load(run.folder / "samples.npz")["images"] for run in (outcome.run, expected.run)]
@@ -98,9 +98,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeyp
 
 
 def test_seeds_are_run_one_by_one_and_differ(tmp_path):
-    outcomes = carry_out(tiny_gan(tmp_path / "both", "replicas=2"))
+    outcomes = execute_run(tiny_gan(tmp_path / "both", "replicas=2"))
     assert [outcome.word for outcome in outcomes] == ["done", "done"]
-    (alone,) = carry_out(tiny_gan(tmp_path / "alone", "seed=1"))
+    (alone,) = execute_run(tiny_gan(tmp_path / "alone", "seed=1"))
     np.testing.assert_array_equal(metrics_of(outcomes[1].run), metrics_of(alone.run))
     assert not np.array_equal(metrics_of(outcomes[0].run)[:, 2:], metrics_of(alone.run)[:, 2:])
 
@@ -133,7 +133,7 @@ def test_readings_are_resolved_into_settings_and_key(tmp_path):
 
 
 def test_the_papers_reading_runs(tmp_path):
-    (outcome,) = carry_out(tiny_gan(tmp_path, "reading=paper", distance="aswd"))
+    (outcome,) = execute_run(tiny_gan(tmp_path, "reading=paper", distance="aswd"))
     assert outcome.word == "done"
     assert outcome.run.result["settings"]["task"]["pixel_range"] == "symmetric"
     assert outcome.run.result["settings"]["distance"]["penalty"] == 1.01
@@ -165,7 +165,7 @@ def test_mixed_precision_leaves_the_distance_in_float32(tmp_path, monkeypatch):
 
     monkeypatch.setattr(nn.Module, "__call__", spy)
     mixed = tiny_gan(tmp_path, "trainer.precision=bf16-mixed", "task.iterations=2")
-    (outcome,) = carry_out(mixed)
+    (outcome,) = execute_run(mixed)
     assert outcome.word == "done", outcome.text
     assert {out for name, _, out in seen if name == "Conv2d"} == {torch.bfloat16}
     assert {kinds[1:] for kinds in seen if kinds[0] == "SlicedDistance"} == {(torch.float32, torch.float32)}
@@ -173,7 +173,7 @@ def test_mixed_precision_leaves_the_distance_in_float32(tmp_path, monkeypatch):
 
 
 def test_gradients_are_clipped_where_asked(tmp_path):
-    runs = [carry_out(tiny_gan(tmp_path, *more))[0].run for more in ([], ["task.clip_grad_norm=1e-9"], ["task.clip_grad_norm=1e9"])]
+    runs = [execute_run(tiny_gan(tmp_path, *more))[0].run for more in ([], ["task.clip_grad_norm=1e-9"], ["task.clip_grad_norm=1e9"])]
     plain, tight, loose = (metrics_of(run)[-1, 2:] for run in runs)
     np.testing.assert_allclose(loose, plain, rtol=1e-6)
     assert not np.allclose(tight, plain, rtol=1e-3)
@@ -193,7 +193,7 @@ def test_pretraining_spreads_the_directions_of_the_dswd(tmp_path):
 
 
 def test_pictures_are_written_at_every_evaluation(tmp_path):
-    (outcome,) = carry_out(tiny_gan(tmp_path, "task.pictures=true"))
+    (outcome,) = execute_run(tiny_gan(tmp_path, "task.pictures=true"))
     folder = outcome.run.folder / "pictures"
     assert sorted(path.name for path in folder.glob("samples_*.png")) == [f"samples_{step:07d}.png" for step in (1, 3, 6)]
     sheet = np.asarray(Image.open(folder / "samples_0000006.png"))
@@ -242,7 +242,7 @@ def test_fid_is_that_of_the_generators_pictures(tmp_path, monkeypatch):
     options = ["task.fid=true", "task.num_fid_samples=20", f"task.fid_cache_dir={tmp_path}/cache"]
     spec = tiny_gan(tmp_path, *options)
     with pytest.warns(UserWarning, match="20 pictures"):
-        (outcome,) = carry_out(spec)
+        (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     assert outcome.text.startswith("fid ")
     assert outcome.run.result["fid_taken"]["num_fake"] == 20
@@ -260,7 +260,7 @@ def test_fid_is_that_of_the_generators_pictures(tmp_path, monkeypatch):
 
 def test_fid_without_weights_is_refused_or_left_out(tmp_path, capsys, monkeypatch):
     missing = ["task.fid_weights=/nowhere/weights.pth"]
-    (outcome,) = carry_out(tiny_gan(tmp_path, "task.fid=true", *missing))
+    (outcome,) = execute_run(tiny_gan(tmp_path, "task.fid=true", *missing))
     assert outcome.word == "failed"
     assert "Inception weights for FID must be a file; got '/nowhere/weights.pth'" in outcome.text
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -303,7 +303,7 @@ def test_a_polynomial_of_8192_variables_is_refused_before_anything_is_allocated(
 
 
 def test_more_pictures_a_batch_than_there_are_fail_in_one_sentence(tmp_path):
-    (outcome,) = carry_out(tiny_gan(tmp_path, "task.batch_size=64"))
+    (outcome,) = execute_run(tiny_gan(tmp_path, "task.batch_size=64"))
     assert outcome.word == "failed"
     assert outcome.text == "ValueError: batch_size must be at most the number of pictures, 50; got 64"
 
@@ -311,6 +311,6 @@ def test_more_pictures_a_batch_than_there_are_fail_in_one_sentence(tmp_path):
 @pytest.mark.slow
 def test_two_processes_with_half_the_batch_are_one_with_the_whole(tmp_path):
     """Adam's first steps are signs of gradients, of which some are all but zero: hence no closer. See tests/test_parallel.py."""
-    runs = [carry_out(tiny_gan(tmp_path / n, f"trainer.devices={n}", "task.evaluate_every=1", distance="aswd"))[0].run for n in "12"]
+    runs = [execute_run(tiny_gan(tmp_path / n, f"trainer.devices={n}", "task.evaluate_every=1", distance="aswd"))[0].run for n in "12"]
     np.testing.assert_allclose(metrics_of(runs[1]), metrics_of(runs[0]), rtol=3e-2)
     np.testing.assert_allclose(metrics_of(runs[1])[0], metrics_of(runs[0])[0], rtol=2e-3)

@@ -9,13 +9,13 @@ import torch
 
 from aswd.data.registry import data_module
 from aswd.distances import build
-from aswd.errors import UserError
+from aswd.runs.checkpoints import latest_checkpoint
+from aswd.runs.execution import execute_run
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.generator import PixelGenerator
-from aswd.training.checkpoints import latest_checkpoint
-from aswd.training.run import carry_out
+from aswd.utils.errors import UserError
+from tests.runs.test_run import cut_off, metrics_of
 from tests.tasks.tiny import tiny_generator
-from tests.training.test_run import cut_off, metrics_of
 
 
 def task_of(spec):
@@ -34,7 +34,7 @@ def test_it_learns(distance, tmp_path):
         "data.num_train=200",
     ]
     spec = tiny_generator(tmp_path, *options, distance=distance, num_projections=50)
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     rows = metrics_of(outcome.run)
     assert rows[:, 0].tolist() == [1, 200, 400]
@@ -51,7 +51,7 @@ def test_it_learns(distance, tmp_path):
 def test_w2_is_not_squared_and_swd_not_summed(tmp_path):
     """Against POT, on what the task generates and on the test pictures that it chose."""
     spec = tiny_generator(tmp_path, "task.num_w2_samples=25", "task.num_swd_projections=20000")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     task = task_of(spec)
     checkpoint = torch.load(latest_checkpoint(outcome.run.folder / "checkpoints"))
     weights = {k.removeprefix("generator."): v for k, v in checkpoint["state_dict"].items() if k.startswith("generator.")}
@@ -68,7 +68,7 @@ def test_w2_is_not_squared_and_swd_not_summed(tmp_path):
 
 def test_one_step_is_adam_on_the_distance(tmp_path):
     spec = tiny_generator(tmp_path, "task.iterations=1")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     task = task_of(spec)
     adam = torch.optim.Adam(task.generator.parameters(), lr=0.0005, betas=(0.5, 0.999))
     value = build("swd", num_projections=10, seed=[0])(task.real(0).flatten(2) / 255, task.generator(task.noise(0)))
@@ -85,8 +85,8 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = tiny_generator(tmp_path / "batch", "replicas=3", "seed=4", "task.clip_grad_norm=0.01", distance=distance)
     alone = tiny_generator(tmp_path / "alone", "seed=5", "task.clip_grad_norm=0.01", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in carry_out(batch)] == ["done"] * 3
-    carry_out(alone)
+    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    execute_run(alone)
     np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-3)
     images = [np.load(spec.run(5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
     assert np.abs(images[0] - images[1]).max() <= 1
@@ -94,10 +94,10 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
 
 def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     whole, parts = (tiny_generator(tmp_path / name, "replicas=2", distance="aswd") for name in ("whole", "parts"))
-    carry_out(whole)
+    execute_run(whole)
     for steps in (2, 11):
         assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
-    assert [outcome.word for outcome in carry_out(parts)] == ["done", "done"]
+    assert [outcome.word for outcome in execute_run(parts)] == ["done", "done"]
     for seed in range(2):
         np.testing.assert_array_equal(metrics_of(parts.run(seed)), metrics_of(whole.run(seed)))
         images = [np.load(spec.run(seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
@@ -112,7 +112,7 @@ def test_distances_have_the_options_of_the_dswds_code(tmp_path):
 
 
 def test_what_does_not_go_together_is_said(tmp_path):
-    (outcome,) = carry_out(tiny_generator(tmp_path, "task.num_w2_samples=31"))
+    (outcome,) = execute_run(tiny_generator(tmp_path, "task.num_w2_samples=31"))
     assert outcome.text == "ValueError: task.num_w2_samples must be at most the number of test pictures, 30; got 31"
     with pytest.raises(UserError, match=r"distance gswd_poly5 cannot be used here: degree=5 in dimension 784"):
         tiny_generator(tmp_path, "data.size=28", distance="gswd_poly5")
@@ -124,11 +124,11 @@ def test_what_does_not_go_together_is_said(tmp_path):
 def test_two_processes_with_half_the_batch_are_one_with_the_whole(tmp_path):
     specs = [tiny_generator(tmp_path / n, f"trainer.devices={n}", "replicas=2", distance="aswd") for n in "12"]
     for spec in specs:
-        assert [outcome.word for outcome in carry_out(spec)] == ["done", "done"]
+        assert [outcome.word for outcome in execute_run(spec)] == ["done", "done"]
     np.testing.assert_allclose(metrics_of(specs[1].run(1)), metrics_of(specs[0].run(1)), rtol=1e-2)
 
 
 @pytest.mark.slow
 def test_compiled_generator_give_the_same(tmp_path):
-    runs = [carry_out(tiny_generator(tmp_path / str(on), f"task.compile={on}", "task.iterations=2"))[0].run for on in ("false", "true")]
+    runs = [execute_run(tiny_generator(tmp_path / str(on), f"task.compile={on}", "task.iterations=2"))[0].run for on in ("false", "true")]
     np.testing.assert_allclose(metrics_of(runs[1]), metrics_of(runs[0]), rtol=1e-2)

@@ -9,16 +9,16 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
 from aswd.data.images import Order, Synthetic
 from aswd.data.priors import PRIORS, draw_prior
 from aswd.distances import available, build
-from aswd.errors import UserError
+from aswd.runs import run as run_module
+from aswd.runs.checkpoints import latest_checkpoint
+from aswd.runs.execution import execute_run
 from aswd.tasks.swae import Swae
-from aswd.training import run as run_module
-from aswd.training.checkpoints import latest_checkpoint
-from aswd.training.run import carry_out
-from tests.training.test_run import StopAfter
+from aswd.utils.errors import UserError
+from tests.runs.test_run import StopAfter
 
 SMALL = [
     *("task=swae", "data=synthetic", "data.channels=1", "data.size=8", "data.num_train=43", "data.num_test=26"),
@@ -50,7 +50,7 @@ def rows_of(run):
 def test_the_loop_written_down(tmp_path, reading, weight, power):
     """Batches, loss, RMSprop and metrics of a run against the formulas, with nothing of the task but its first networks."""
     spec = small(tmp_path, f"reading={reading}", "task.iterations=6", "distance.num_projections=7")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     names, rows = rows_of(outcome.run)
     assert names == ["step", "seed", "w2", "bce", "l1", "distance_value", "seconds_per_iteration"]
@@ -88,13 +88,13 @@ def test_the_loop_written_down(tmp_path, reading, weight, power):
 @pytest.mark.parametrize("distance", ["aswd", "dswd"])
 def test_a_run_cut_off_within_an_epoch_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
     whole, parts = (small(tmp_path / name, distance=distance) for name in ("whole", "parts"))
-    (expected,) = carry_out(whole)
+    (expected,) = execute_run(whole)
     for steps in (2, 7):
         with monkeypatch.context() as patch:
             patch.setattr(StopAfter, "steps", steps)
             patch.setattr(run_module, "Checkpoints", StopAfter)
-            assert carry_out(parts)[0].word == "interrupted"
-    (outcome,) = carry_out(parts)
+            assert execute_run(parts)[0].word == "interrupted"
+    (outcome,) = execute_run(parts)
     assert outcome.word == "done", outcome.text
     (names, ours), (_, theirs) = rows_of(outcome.run), rows_of(expected.run)
     assert names[-2:] == ["learned_norm", "seconds_per_iteration"]
@@ -111,7 +111,7 @@ def test_a_run_cut_off_within_an_epoch_goes_on_to_the_same_bits(distance, tmp_pa
 
 def test_the_record_holds_what_the_pictures_show(tmp_path):
     spec = small(tmp_path, "task.pictures=true", "replicas=2", "task.iterations=5")
-    outcomes = carry_out(spec)
+    outcomes = execute_run(spec)
     assert [outcome.word for outcome in outcomes] == ["done", "done"]  # one after the other
     for outcome in outcomes:
         kept = np.load(outcome.run.folder / "samples.npz")
@@ -133,7 +133,7 @@ def test_the_record_holds_what_the_pictures_show(tmp_path):
 def test_the_distance_holds_the_code_to_the_prior(tmp_path):
     """Without the errors of reconstruction, the codes of pictures that were not trained on come nearer to the ring."""
     options = ["data.num_train=200", "task.batch_size=50", "task.iterations=20"]
-    (outcome,) = carry_out(small(tmp_path, *options, "task.bce_weight=0", "task.l1_weight=0"))
+    (outcome,) = execute_run(small(tmp_path, *options, "task.bce_weight=0", "task.l1_weight=0"))
     assert outcome.word == "done", outcome.text
     _, rows = rows_of(outcome.run)
     assert rows[-1, 2] < 0.85 * rows[0, 2]
@@ -141,7 +141,7 @@ def test_the_distance_holds_the_code_to_the_prior(tmp_path):
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_every_prior_is_what_the_code_is_compared_with(prior, tmp_path):
-    (outcome,) = carry_out(small(tmp_path, f"task.prior={prior}", "task.iterations=2"))
+    (outcome,) = execute_run(small(tmp_path, f"task.prior={prior}", "task.iterations=2"))
     assert outcome.word == "done", outcome.text
     expected = draw_prior(prior, 20, 2, (0, 9)).numpy()
     np.testing.assert_array_equal(np.load(outcome.run.folder / "samples.npz")["prior"], expected)
@@ -149,7 +149,7 @@ def test_every_prior_is_what_the_code_is_compared_with(prior, tmp_path):
 
 @pytest.mark.parametrize("distance", available())
 def test_every_distance_runs(distance, tmp_path):
-    (outcome,) = carry_out(small(tmp_path, "task.iterations=2", distance=distance))
+    (outcome,) = execute_run(small(tmp_path, "task.iterations=2", distance=distance))
     assert outcome.word == "done", outcome.text
     assert np.isfinite(rows_of(outcome.run)[1]).all()
 
@@ -157,7 +157,7 @@ def test_every_distance_runs(distance, tmp_path):
 @pytest.mark.parametrize(("prior", "dim"), [("gaussian", 1), ("gaussian", 8), ("mixture", 3)])
 def test_codes_of_other_dimensions(prior, dim, tmp_path):
     spec = small(tmp_path, f"task.prior={prior}", f"task.latent_dim={dim}", "task.iterations=2", "task.pictures=true", distance="aswd")
-    (outcome,) = carry_out(spec)
+    (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     assert np.load(outcome.run.folder / "samples.npz")["codes"].shape == (20, dim)
     assert len(list((outcome.run.folder / "pictures").glob("*.png"))) == 5
@@ -202,13 +202,13 @@ def test_on_a_gpu_no_step_looks_at_a_value(distance):
 
 
 def test_what_a_step_must_not_hold_is_not_in_the_checkpoint(tmp_path):
-    (outcome,) = carry_out(small(tmp_path, "task.iterations=2"))
+    (outcome,) = execute_run(small(tmp_path, "task.iterations=2"))
     names = set(torch.load(latest_checkpoint(outcome.run.folder / "checkpoints"))["state_dict"])
     assert {name.split(".")[0] for name in names} == {"encoder", "decoder", "distance"}  # no pictures
 
 
 def test_a_code_that_is_not_finite_is_named(tmp_path):
-    (outcome,) = carry_out(small(tmp_path, "task.lr=1e30"))
+    (outcome,) = execute_run(small(tmp_path, "task.lr=1e30"))
     assert outcome.word == "failed"
     assert outcome.run.status["reason"] == "the loss of seed 0 is not finite at step 1"
 

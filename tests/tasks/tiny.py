@@ -1,6 +1,6 @@
 """Generative runs that take a second or two."""
 
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
 
 COMMON = [
     "trainer.accelerator=cpu",

@@ -8,12 +8,12 @@ import numpy as np
 import pandas
 
 from aswd.artifacts.declaration import Artifact, Series
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
+from aswd.config.run import PathConfig, RunConfig
 from aswd.data.registry import data_settings
 from aswd.distances import options
-from aswd.errors import UserError
-from aswd.results import RunState
-from aswd.spec import PathSettings, RunSpec
+from aswd.runs import RunState
+from aswd.utils.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Cell:
 
     data: str
     label: str
-    spec: RunSpec
+    spec: RunConfig
 
     def finals(self, metric: str) -> dict[int, float]:
         """The final value of every seed that is done."""
@@ -85,9 +85,9 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
     return found
 
 
-def _spec(output_dir: str, overrides: list[str]) -> RunSpec:
+def _spec(output_dir: str, overrides: list[str]) -> RunConfig:
     (spec,) = checked_plan(Call(overrides))
-    return replace(spec, paths=PathSettings(output_dir))
+    return replace(spec, paths=PathConfig(output_dir))
 
 
 def _of_series(series: Series, num_projections: int) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from aswd.distances.checks import nearest
-from aswd.errors import UserError
-from aswd.paths import config_dir
+from aswd.config.paths import config_dir
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
 
 SCALES = ("smoke", "laptop", "paper")
 

@@ -10,7 +10,7 @@ from aswd.artifacts.declaration import Artifact, artifacts
 from aswd.artifacts.kinds import needs_no_runs
 from aswd.artifacts.report import report
 from aswd.artifacts.reproduce import reproduce
-from aswd.errors import UserError
+from aswd.utils.errors import UserError
 
 FITTING = ("launcher", "logger", "trainer")  # groups whose options mean the same to all runs
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas
 
 from aswd.artifacts.cells import Cell
-from aswd.results import records
-from aswd.tables import table
+from aswd.runs import records
+from aswd.utils.tables import table
 
 
 def forecast(found: list[Cell], output_dir: Path) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas
 from matplotlib.figure import Figure
 
-from aswd.artifacts import outcome
+from aswd.artifacts import tables
 from aswd.artifacts.claims import Verdict
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.kinds import kind
-from aswd.results.files import write_atomically, write_json, write_text
-from aswd.tables import table
+from aswd.utils.files import write_atomically, write_json, write_text
+from aswd.utils.tables import table
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Page:
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
-        write_text(folder / "table.md", outcome.markdown(frame))
-        write_text(folder / "table.tex", getattr(kind(self.artifact.draw), "latex", outcome.latex)(frame, self.heading))
+        write_text(folder / "table.md", tables.markdown(frame))
+        write_text(folder / "table.tex", getattr(kind(self.artifact.draw), "latex", tables.latex)(frame, self.heading))
         own = {name: getattr(self.artifact, name) for name in ("title", "number", "about", "metric")}
         arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *self.overrides]
         content = {"artifact": self.artifact.name, **own, "reading": self.reading, "scale": self.scale, "changes": self.changes}

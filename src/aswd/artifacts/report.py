@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas
 
 from aswd.artifacts.declaration import SCALES, artifact_names
-from aswd.errors import UserError
-from aswd.results.files import read_json, write_text
+from aswd.utils.errors import UserError
+from aswd.utils.files import read_json, write_text
 
 NEEDED = (
     "artifact",

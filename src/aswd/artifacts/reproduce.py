@@ -10,24 +10,24 @@ from typing import Any
 
 import pandas
 
-from aswd.artifacts import outcome
+from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell, cells
 from aswd.artifacts.claims import judge
 from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.kinds import kind, needs_no_runs
 from aswd.artifacts.page import Page
+from aswd.config.run import RunConfig
 from aswd.distances import READINGS
-from aswd.errors import UserError
-from aswd.launching.launch import launch
-from aswd.mirror.naming import label_of
-from aswd.paths import check_writable
-from aswd.results.statistics import mean_and_band
-from aswd.spec import RunSpec
+from aswd.launchers.launch import launch
+from aswd.runs.execution import Outcome
+from aswd.runs.provenance import provenance
+from aswd.runs.signals import StopRequest
 from aswd.tasks.registry import task_class
-from aswd.training.circumstances import circumstances
-from aswd.training.run import Outcome
-from aswd.training.signals import StopRequest
+from aswd.tracking.naming import label_of
+from aswd.utils.errors import UserError
+from aswd.utils.files import check_writable
+from aswd.utils.statistics import mean_and_band
 
 
 def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: list[str], dry_run: bool) -> int:
@@ -45,7 +45,7 @@ def reproduce(name: str, scale: str, reading: str, output_dir: Path, overrides: 
         return 0
     check_writable(output_dir)
     code = _run(page.artifact.name, found)
-    frame = outcome.table(page.artifact, found)
+    frame = tables.table(page.artifact, found)
     if not frame["n"].any():
         print(f"aswd reproduce: nothing of {name} is done yet, so there is nothing to draw", file=sys.stderr)
         return code or int(getattr(found[0].spec.launcher, "wait", True))  # who does not wait for jobs has what was asked for
@@ -69,7 +69,7 @@ def _measure(page: Page, dry_run: bool) -> int:
     check_writable(page.output_dir)
     start = time.perf_counter()
     found = kind(page.artifact.draw).measure(page.artifact, scale, page.reading, page.heading)
-    facts = {"wall_time": time.perf_counter() - start, **circumstances(), "settings": asdict(scale)}
+    facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
     page.write(found.figure, found.table, found.curves, found.verdicts, facts)
     return 0
 
@@ -97,7 +97,7 @@ def _run(name: str, found: list[Cell]) -> int:
     return 1 if any(one.word == "failed" for one in ended) else 0
 
 
-def _runs(name: str, cell: Cell) -> list[RunSpec]:
+def _runs(name: str, cell: Cell) -> list[RunConfig]:
     """What a launcher is to start for a cell: its seeds together where the task makes one batch of them, else one by one."""
     spec, logger = cell.spec, cell.spec.logger
     labelled = replace(logger, tags=[*logger.tags, name], labels={**logger.labels, label_of(name): cell.label})
@@ -118,7 +118,7 @@ def _say_what_is_missing(found: list[Cell], metric: str) -> None:
 
 
 def _facts(found: list[Cell]) -> dict[str, Any]:
-    """Under what circumstances the runs were made."""
+    """Under what provenance the runs were made."""
     done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
     return {
         "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),

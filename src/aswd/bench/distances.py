@@ -17,7 +17,7 @@ from tqdm import tqdm
 from aswd.bench import yardsticks
 from aswd.bench.measure import chosen, interleaved_medians, peak_memory
 from aswd.distances import build
-from aswd.tables import table
+from aswd.utils.tables import table
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from pathlib import Path
 import torch
 
 from aswd.bench.measure import timed
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
+from aswd.config.run import RunConfig
 from aswd.data.registry import data_module
 from aswd.metrics import exact_wasserstein
-from aswd.spec import RunSpec
-from aswd.tables import table
+from aswd.runs.execution import execute_run
+from aswd.runs.processes import threads
 from aswd.tasks.registry import task_class
-from aswd.training.processes import threads
-from aswd.training.run import carry_out
+from aswd.utils.tables import table
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Case:
     at_least: bool  # else at most
 
 
-def _spec(folder: Path, *overrides: str) -> RunSpec:
+def _spec(folder: Path, *overrides: str) -> RunConfig:
     fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.progress=false", "task.num_frames=0"]
     (spec,) = checked_plan(Call([*fixed, *overrides, f"paths.output_dir={folder}"], False, None))
     return spec
 
 
-def _run(spec: RunSpec) -> float:
+def _run(spec: RunConfig) -> float:
     start = time.perf_counter()
-    outcomes = carry_out(replace(spec, force=True))
+    outcomes = execute_run(replace(spec, force=True))
     if any(outcome.word != "done" for outcome in outcomes):
         raise RuntimeError(f"{spec.title} {outcomes[0].word}: {outcomes[0].text}")
     return time.perf_counter() - start

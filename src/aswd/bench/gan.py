@@ -14,12 +14,12 @@ import torch
 from torch.nn.functional import softplus
 
 from aswd.bench.measure import timed
-from aswd.composition import Call, checked_plan
+from aswd.config.composition import Call, checked_plan
+from aswd.config.run import RunConfig
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
-from aswd.spec import RunSpec
-from aswd.tables import table
-from aswd.training.processes import threads
-from aswd.training.run import carry_out
+from aswd.runs.execution import execute_run
+from aswd.runs.processes import threads
+from aswd.utils.tables import table
 
 BAR = 1.2  # an iteration to convolutions + distance, at most
 
@@ -37,7 +37,7 @@ class Case:
     def title(self) -> str:
         return f"{self.distance} L={self.num_projections}"
 
-    def spec(self, folder: Path) -> RunSpec:
+    def spec(self, folder: Path) -> RunConfig:
         """A run of two iterations on made-up pictures, each of them timed."""
         fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.pictures=false"]
         quiet = ["task.num_samples=1", "task.pretraining_steps=0", "trainer.progress=false", "trainer.checkpoint_seconds=3600"]
@@ -52,7 +52,7 @@ CASES = [Case(distance, count) for distance in ("swd", "gswd_circular", "dswd", 
 
 def iteration(case: Case, folder: Path) -> float:
     """Seconds of the second iteration in a run with all that belongs to it."""
-    (outcome,) = carry_out(replace(case.spec(folder), force=True))
+    (outcome,) = execute_run(replace(case.spec(folder), force=True))
     if outcome.word != "done":
         raise RuntimeError(f"{case.title} {outcome.word}: {outcome.text}")
     rows = np.genfromtxt(outcome.run.folder / "metrics.csv", delimiter=",", names=True)

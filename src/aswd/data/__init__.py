@@ -1,5 +1,9 @@
 """Data modules: what a task starts from and aims at."""
 
+from aswd.utils import torchvision_import
+
+torchvision_import.install()  # before Lightning or torchmetrics import it
+
 from aswd.data.registry import DATA, data_settings
 
 __all__ = ["DATA", "data_settings"]

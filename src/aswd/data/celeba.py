@@ -11,10 +11,10 @@ from typing import ClassVar
 from PIL import Image
 from torch import Tensor
 
+from aswd.data.image_files import check_fingerprint, decoded, fingerprint
 from aswd.data.images import SPLITS, ImageData
-from aswd.data.pictures import check_fingerprint, decoded, fingerprint
-from aswd.distances.checks import check_at_least
-from aswd.errors import UserError
+from aswd.utils.checks import check_at_least
+from aswd.utils.errors import UserError
 
 COUNT = 202_599  # pictures 000001.jpg .. 202599.jpg
 FIRST_TEST = 182_638  # of the official partition; those from 162 771 on, before it, are for validation
@@ -25,7 +25,7 @@ _PLACES = ("celeba/img_align_celeba", "img_align_celeba", "celeba", ".")  # torc
 
 
 @dataclass
-class CelebASettings:
+class CelebAConfig:
     """Options of CelebA.
 
     Args:
@@ -62,7 +62,7 @@ class CelebASettings:
 class CelebA(ImageData):
     """CelebA, 162 770 pictures to train on and 19 962 to test on, decoded once."""
 
-    def __init__(self, settings: CelebASettings, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: CelebAConfig, seeds: Sequence[int]) -> None:
         super().__init__(settings, seeds)
         self.folder = find_folder(Path(settings.root))
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from aswd.data.download import Unreachable, check_file, download
 from aswd.data.images import ImageData, resized
-from aswd.distances.checks import check_at_least
-from aswd.errors import UserError
-from aswd.results.files import write_atomically
+from aswd.utils.checks import check_at_least
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
 
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 ARCHIVE = "cifar-10-python.tar.gz"
@@ -35,7 +35,7 @@ BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": 
 
 
 @dataclass
-class Cifar10Settings:
+class Cifar10Config:
     """Options of CIFAR10.
 
     Args:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from aswd.errors import UserError
-from aswd.results.files import write_atomically
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
 
 TIMEOUT = 20.0  # seconds without a byte
 

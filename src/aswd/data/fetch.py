@@ -7,8 +7,8 @@ from typing import Any
 
 from aswd.data.images import SPLITS, ImageData
 from aswd.data.registry import DATA, data_module, data_settings
-from aswd.distances.checks import nearest
-from aswd.errors import UserError
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
 
 FEATURES = "mnist-features"  # the network of mnist_frechet, which is made from data and kept beside them
 

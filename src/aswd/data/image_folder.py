@@ -11,14 +11,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from aswd.data.image_files import SUFFIXES, check_fingerprint, decoded, find_pictures, fingerprint, fitted
 from aswd.data.images import SPLITS, ImageData
-from aswd.data.pictures import SUFFIXES, check_fingerprint, decoded, find_pictures, fingerprint, fitted
-from aswd.distances.checks import check_at_least
-from aswd.errors import UserError
+from aswd.utils.checks import check_at_least
+from aswd.utils.errors import UserError
 
 
 @dataclass
-class ImageFolderSettings:
+class ImageFolderConfig:
     """Options of a folder of pictures.
 
     The folder is not part of what identifies a run, since a copy elsewhere gives the same numbers; the pictures are. ``fingerprint``
@@ -54,7 +54,7 @@ class ImageFolderSettings:
 class ImageFolder(ImageData):
     """The pictures of a folder; the folders next below the split, where all pictures are in such, are classes."""
 
-    def __init__(self, settings: ImageFolderSettings, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: ImageFolderConfig, seeds: Sequence[int]) -> None:
         super().__init__(settings, seeds)
         self.root = Path(settings.root)
 

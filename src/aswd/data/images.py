@@ -13,8 +13,8 @@ import torch
 from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
-from aswd.data.endless import Endless
-from aswd.distances.checks import check_at_least
+from aswd.data.loaders import StepLoader
+from aswd.utils.checks import check_at_least
 
 SPLITS = ("train", "test")
 
@@ -94,13 +94,13 @@ class ImageData(LightningDataModule):
         """Their classes, ``[n]``, where they have any."""
         return None
 
-    def train_dataloader(self) -> Endless:
+    def train_dataloader(self) -> StepLoader:
         """The pictures stay with the task, on its device; a step is handed nothing but its turn."""
-        return Endless()
+        return StepLoader()
 
 
 @dataclass
-class SyntheticSettings:
+class SyntheticConfig:
     """Options of the synthetic pictures.
 
     Args:

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from aswd.data.images import ImageData, resized
 from aswd.data.mnist_files import PREFIX, SOURCES, fetch, read_idx
-from aswd.distances.checks import check_at_least
-from aswd.errors import UserError
+from aswd.utils.checks import check_at_least
+from aswd.utils.errors import UserError
 
 
 @dataclass
-class MnistSettings:
+class MnistConfig:
     """Options of MNIST and Fashion-MNIST.
 
     Args:

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from aswd.data.download import Unreachable, check_file, download
-from aswd.errors import UserError
-from aswd.results.files import write_atomically
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
 
 PREFIX = {"train": "train", "test": "t10k"}
 FILES = tuple(f"{prefix}-{kind}" for prefix in PREFIX.values() for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))

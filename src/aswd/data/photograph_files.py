@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from aswd.distances.checks import nearest
+from aswd.utils.checks import nearest
 
 # Pictures that come with scikit-learn and scikit-image: package and file.
 BUILT_IN: dict[str, tuple[str, str]] = {

@@ -8,16 +8,16 @@ from typing import ClassVar
 
 from pytorch_lightning import LightningDataModule
 
-from aswd.data.endless import Endless
+from aswd.data.loaders import StepLoader
 from aswd.data.palettes import Palette, palette_of
 from aswd.data.photograph_files import Picture, read_picture
-from aswd.distances.checks import check_at_least
+from aswd.utils.checks import check_at_least
 
 SIDES = ("source", "target")
 
 
 @dataclass
-class PhotographSettings:
+class PhotographConfig:
     """Options of a pair of pictures. Runs are told apart by what the pictures show, not by where their files are.
 
     Args:
@@ -55,11 +55,11 @@ class Photographs(LightningDataModule):
     """A pair of pictures with a palette each, which k-means draws from the run's seed.
 
     Args:
-        settings: see :class:`PhotographSettings`.
+        settings: see :class:`PhotographConfig`.
         seeds: of the run, one.
     """
 
-    def __init__(self, settings: PhotographSettings, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: PhotographConfig, seeds: Sequence[int]) -> None:
         super().__init__()
         self.settings, self.seeds = settings, list(seeds)
 
@@ -80,6 +80,6 @@ class Photographs(LightningDataModule):
         source, target = (palette_of(picture, self.settings.num_colors, self.seeds[0]) for picture in self.pictures())
         return source, target
 
-    def train_dataloader(self) -> Endless:
+    def train_dataloader(self) -> StepLoader:
         """The palettes stay with the task, on its device; a step is handed nothing but its turn."""
-        return Endless()
+        return StepLoader()

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_choice
+from aswd.utils.checks import check_choice
 
 MODES, SPREAD = 10, 0.1  # of the mixture
 Draw = Callable[..., Tensor]

@@ -13,17 +13,17 @@ import torch
 from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
-from aswd.data.endless import Endless
+from aswd.data.loaders import StepLoader
 from aswd.data.shape_files import READERS, read_shape
 from aswd.data.shape_kinds import SHAPES, shape
 from aswd.data.surfaces import NoShape, Source
-from aswd.distances.checks import check_at_least, nearest
+from aswd.utils.checks import check_at_least, nearest
 
 _STREAM = 1  # of the random numbers of a seed: its data, as in the toy targets
 
 
 @dataclass
-class ShapesSettings:
+class ShapesConfig:
     """Options of the clouds. Files are read here: a mistake in one is known before any work.
 
     Args:
@@ -80,7 +80,7 @@ def _read(name: str) -> tuple[Source, str]:
 class Shapes(LightningDataModule):
     """Clouds for a batch of seeds, each drawn from its own."""
 
-    def __init__(self, settings: ShapesSettings, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: ShapesConfig, seeds: Sequence[int]) -> None:
         super().__init__()
         self.settings, self.seeds = settings, list(seeds)
 
@@ -93,6 +93,6 @@ class Shapes(LightningDataModule):
             clouds.append(torch.from_numpy(drawn.astype(np.float32)))
         return clouds
 
-    def train_dataloader(self) -> Endless:
+    def train_dataloader(self) -> StepLoader:
         """The clouds stay with the task, on its device; a step is handed nothing but its turn."""
-        return Endless()
+        return StepLoader()

@@ -12,8 +12,8 @@ import torch
 from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
-from aswd.data.endless import Endless
-from aswd.distances.checks import check_at_least
+from aswd.data.loaders import StepLoader
+from aswd.utils.checks import check_at_least
 
 _STREAM = 1  # of the random numbers of a seed, which source and directions share with the target
 
@@ -100,7 +100,7 @@ def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
 
 
 @dataclass
-class ToySettings:
+class ToyConfig:
     """Options of the toy targets.
 
     Args:
@@ -123,7 +123,7 @@ class ToySettings:
 class ToyTargets(LightningDataModule):
     """Targets for a batch of seeds, each drawn from its own."""
 
-    def __init__(self, settings: ToySettings, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: ToyConfig, seeds: Sequence[int]) -> None:
         super().__init__()
         self.settings, self.seeds = settings, list(seeds)
 
@@ -132,6 +132,6 @@ class ToyTargets(LightningDataModule):
         s = self.settings
         return torch.stack([target(s.name, s.num_samples, seed, s.dim) for seed in self.seeds])
 
-    def train_dataloader(self) -> Endless:
+    def train_dataloader(self) -> StepLoader:
         """The target stays with the task, on its device; a step is handed nothing but its turn."""
-        return Endless()
+        return StepLoader()

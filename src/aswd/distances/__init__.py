@@ -7,6 +7,10 @@
 torch.Size([])
 """
 
+from aswd.utils.numpy_features import prefer_avx2
+
+prefer_avx2()  # before numpy is imported: see there
+
 from aswd.distances import family  # noqa: F401  registers the names
 from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.directions import Directions, PushForward, Single, Uniform

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.checks import check_at_least, check_choice
 from aswd.distances.layers import Parameters, apply_layer, join, linear_layer
 from aswd.distances.projections import Linear
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_at_least, check_choice
 
 ACTIVATIONS = {
     "none": lambda x: x,

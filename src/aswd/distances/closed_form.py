@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from aswd.distances.layers import Parameters
-from aswd.distances.one_dimensional import not_tiny, safe_root
+from aswd.distances.one_dimensional import clamp_tiny, safe_root
 from aswd.distances.problem import Problem
 from aswd.distances.slicing import cost_and_gradients
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from aswd.distances.sliced import SlicedDistance
 
 
-def knows_its_gradients(distance: SlicedDistance) -> bool:
+def has_closed_form(distance: SlicedDistance) -> bool:
     """Whether every part of the objective does."""
     moved, penalty = distance.directions if distance.maximised == "directions" else distance.projection, distance.penalty
-    held_back = penalty is None or (penalty.closed_form and (not penalty.penalty or distance.projection.puts_out_features))
+    held_back = penalty is None or (penalty.closed_form and (not penalty.penalty or distance.projection.outputs_features))
     return moved.closed_form and held_back
 
 
@@ -64,4 +64,4 @@ def _slope(distance: SlicedDistance, problem: Problem, cost: Tensor, count: int)
     k, samples = distance.order, distance.objective_samples(problem)
     if distance.aggregation == "algorithm1":
         return count * (samples / count) ** (1 / k)
-    return (safe_root(cost * samples, k) / (k * not_tiny(cost)))[:, None, None]
+    return (safe_root(cost * samples, k) / (k * clamp_tiny(cost)))[:, None, None]

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.checks import check_at_least
 from aswd.distances.layers import Parameters, apply_layer, linear_layer
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_at_least
 
 
 class Directions:

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.distances.checks import check_choice, check_order, check_seed
+from aswd.distances.checks import check_order, check_seed
 from aswd.distances.modes import eager, without_autocast
-from aswd.distances.one_dimensional import crumb, safe_root
+from aswd.distances.one_dimensional import mass_tolerance, safe_root
 from aswd.distances.problem import NARROW, Problem
 from aswd.distances.workers import worker_count
+from aswd.utils.checks import check_choice
 
 _FEW = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
 Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]  # pairs (i, j) and the mass that each carries
@@ -110,7 +111,7 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
     if largest:
         cost /= largest  # POT's tolerance is absolute
     plan = ot.emd(a, b, cost, numItermax=10_000_000)
-    i, j = (plan > crumb(n + m)).nonzero()
+    i, j = (plan > mass_tolerance(n + m)).nonzero()
     return i, j, plan[i, j]
 
 

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.augmented import AugmentedProjection
-from aswd.distances.checks import check_at_least
 from aswd.distances.layers import Parameters, norm
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_at_least
 
 
 @dataclass

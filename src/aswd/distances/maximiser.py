@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from aswd.distances.checks import check_at_least, check_choice, is_number
+from aswd.utils.checks import check_at_least, check_choice, is_number
 
 
 @dataclass

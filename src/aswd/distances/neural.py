@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.checks import check_at_least
 from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, root
 from aswd.distances.projections import Linear
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_at_least
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Neural(Linear):
         """A subclass may be anything."""
         return type(self) is Neural
 
-    puts_out_features = False  # but what its last layer makes of them
+    outputs_features = False  # but what its last layer makes of them
 
     def parameter_gradients(
         self, x: Tensor, features: Tensor, trace: list[Tensor], features_grad: Tensor, parameters: Parameters

@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_choice, check_order, check_rows
+from aswd.distances.checks import check_order, check_rows
 from aswd.distances.modes import eager, without_autocast
-from aswd.distances.sorting import BLOCK, even_share, sort_is_fast, sort_rows
+from aswd.distances.sorting import BLOCK, chunk_size, sort_is_fast, sort_rows
 from aswd.distances.workers import worker_count
+from aswd.utils.checks import check_choice
 
 
 @eager
@@ -86,15 +87,15 @@ class _Root(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):
         power, root = ctx.saved_tensors
-        return grad * (root / not_tiny(power) / ctx.order), None
+        return grad * (root / clamp_tiny(power) / ctx.order), None
 
 
-def not_tiny(power: Tensor) -> Tensor:
+def clamp_tiny(power: Tensor) -> Tensor:
     """``power``, or the smallest normal number where it is less: what is divided by it stays finite."""
     return power.clamp_min(torch.finfo(power.dtype).tiny)
 
 
-def crumb(count: int) -> float:
+def mass_tolerance(count: int) -> float:
     """Mass that is nothing but rounding where ``count`` weights were summed up. Under a root of high order it would not be small."""
     return 4 * math.sqrt(count) * np.finfo(np.float64).eps
 
@@ -184,7 +185,7 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
     share = u.shape[1] if plan.shares_mass else 1
     if not sort_is_fast(u):
         return _solve_block(u, v, plan, order, need_u, need_v) / share
-    step = even_share(len(u), BLOCK // size)
+    step = chunk_size(len(u), BLOCK // size)
     if step == len(u):
         return _solve_block(u, v, plan, order, need_u, need_v).div_(share)
     starts = range(0, len(u), step)
@@ -257,6 +258,6 @@ def _meetings(u_weights: Tensor, v_weights: Tensor) -> tuple[Tensor, Tensor, Ten
         levels.append((level / level[:, -1:]).contiguous())  # the last level is exactly one
     ends = torch.cat(levels, 1).sort(1).values
     mass = torch.diff(ends, dim=1, prepend=torch.zeros_like(ends[:, :1]))
-    mass.masked_fill_(mass < crumb(mass.shape[1]), 0)
+    mass.masked_fill_(mass < mass_tolerance(mass.shape[1]), 0)
     i, j = (torch.searchsorted(level, ends) for level in levels)
     return i, j, mass.to(u_weights.dtype)

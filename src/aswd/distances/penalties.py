@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_at_least, check_choice
 from aswd.distances.layers import Parameters, norm
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.projections import Projection
+from aswd.utils.checks import check_at_least, check_choice
 
 PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
 

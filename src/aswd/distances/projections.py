@@ -30,11 +30,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_at_least
 from aswd.distances.layers import Parameters, norm
-from aswd.distances.one_dimensional import not_tiny
+from aswd.distances.one_dimensional import clamp_tiny
 from aswd.distances.problem import NARROW
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_at_least
 
 
 class Projection:
@@ -66,7 +66,7 @@ class Projection:
         return x
 
     closed_form: bool = False  # whether parameter_gradients knows the gradients, which saves autograd in every inner step
-    puts_out_features: bool = True  # whether output_norm is the norm of the features
+    outputs_features: bool = True  # whether output_norm is the norm of the features
 
     def traced(self, x: Tensor, parameters: Parameters) -> tuple[Tensor, Any]:
         """The features, and whatever :meth:`parameter_gradients` needs to know of how they came about."""
@@ -214,7 +214,7 @@ class Circular(Projection):
 
     def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Tensor:
         r = self.radius
-        r_theta = not_tiny(r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
+        r_theta = clamp_tiny(r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
         squared = r_theta.square()
         r_theta += squared - squared  # NaN where that overflows: all values would be alike
         torch.baddbmm(torch.linalg.vector_norm(features, dim=-1).square_()[:, None], directions, features.mT, alpha=-2 * r, out=out)

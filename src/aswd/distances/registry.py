@@ -12,12 +12,12 @@ from typing import Any
 from torch import nn
 
 from aswd.distances.augmented import Augmented, AugmentedProjection
-from aswd.distances.checks import check_choice, nearest, shown
 from aswd.distances.directions import Directions, Uniform
 from aswd.distances.maximiser import Maximiser
 from aswd.distances.penalties import NormPenalty, Penalty
 from aswd.distances.projections import Projection
 from aswd.distances.sliced import SlicedDistance
+from aswd.utils.checks import check_choice, nearest, shown
 
 # The readings of the paper, where they differ. `reference`, the released code, is what the defaults of the classes say. The scale of the
 # value itself (the released code sums over samples) is left at the mean there: no optimiser of the paper feels it.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from aswd.distances.checks import check_choice, check_directions, check_order
-from aswd.distances.closed_form import knows_its_gradients, objective_gradients
+from aswd.distances.checks import check_directions, check_order
+from aswd.distances.closed_form import has_closed_form, objective_gradients
 from aswd.distances.directions import Directions, Single
 from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import Learned, Maximiser, Moments, by_autograd
@@ -19,6 +19,7 @@ from aswd.distances.problem import Problem
 from aswd.distances.projections import Projection
 from aswd.distances.slicing import mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
+from aswd.utils.checks import check_choice
 
 
 class SlicedDistance(nn.Module):
@@ -211,7 +212,7 @@ class SlicedDistance(nn.Module):
         warm = self.maximiser.warm_start
         moments = self.learned.moments(list(moved)) if warm else Moments.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
-        closed = knows_its_gradients(self)
+        closed = has_closed_form(self)
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
             base = self._base(detached) if given is None else given

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from aswd.distances.one_dimensional import Plan, not_tiny, quantile_plan, safe_root, solve_rows
+from aswd.distances.one_dimensional import Plan, clamp_tiny, quantile_plan, safe_root, solve_rows
 from aswd.distances.projections import Projection
-from aswd.distances.sorting import BLOCK, even_share
+from aswd.distances.sorting import BLOCK, chunk_size
 from aswd.distances.workers import worker_count
 
 _CHUNK_ELSEWHERE = 1 << 26
@@ -151,7 +151,7 @@ def _root_each(cost: Tensor, slopes: list[Tensor], order: float) -> Tensor:
     """The 1/k root of every slice's cost; ``slopes`` become those of the root, in place."""
     root = safe_root(cost, order)
     for slope in slopes:
-        slope *= (root / not_tiny(cost) / order)[..., None]
+        slope *= (root / clamp_tiny(cost) / order)[..., None]
     return root
 
 
@@ -189,7 +189,7 @@ def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, l
     samples = max(x.shape[1], y.shape[1])
     # Every chunk adds its part to a gradient as wide as the features: of wide ones there should be few, as far as there is room.
     budget = max(64, _chunk_size(x.device) // samples, min(dim, ROOM // samples))
-    row_step, col_step = even_share(replicas, budget // count), even_share(count, budget)
+    row_step, col_step = chunk_size(replicas, budget // count), chunk_size(count, budget)
     columns = [slice(col, col + col_step) for col in range(0, count, col_step)]
     for row in range(0, replicas, row_step):
         yield slice(row, row + row_step), columns

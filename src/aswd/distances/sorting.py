@@ -21,7 +21,7 @@ _SMALLEST = np.array([5e-324])  # a denormal number
 _fast_sort = True  # tests switch it off to compare
 
 
-def even_share(count: int, most: int) -> int:
+def chunk_size(count: int, most: int) -> int:
     """Into how many at a time ``count`` things are split so that no share has over ``most`` and all are about as large.
 
     Shares of one size use the same working memory, which then stays in the cache.

@@ -1,5 +1,9 @@
 """Figures of merit, as torchmetrics classes around plain functions."""
 
+from aswd.utils import torchvision_import
+
+torchvision_import.install()  # before Lightning or torchmetrics import it
+
 from aswd.metrics.barycenter import free_support_barycenter
 from aswd.metrics.frechet import frechet_distance
 from aswd.metrics.wasserstein import ExactWasserstein, exact_wasserstein

@@ -11,9 +11,9 @@ from urllib.error import URLError
 import torch
 from torch import Tensor
 
-from aswd.errors import UserError
 from aswd.metrics.reference import FrechetToReference, Reference, check_images
-from aswd.results.files import digest
+from aswd.utils.errors import UserError
+from aswd.utils.files import digest
 
 WEIGHTS = "weights-inception-2015-12-05-6726825d.pth"  # of torch-fidelity; the digits are the first of the file's SHA-256
 CHECKSUM = "6726825d"

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from aswd.errors import UserError
+from aswd.utils.errors import UserError
 
 FEW = 2048  # features of Inception: with fewer samples the covariance has no full rank, and the distance is far too large
 

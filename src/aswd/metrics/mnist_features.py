@@ -22,10 +22,10 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from aswd.data.images import Order, resized
-from aswd.data.mnist import Mnist, MnistSettings
-from aswd.errors import UserError
+from aswd.data.mnist import Mnist, MnistConfig
 from aswd.metrics.reference import check_images
-from aswd.results.files import write_atomically
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
 
 SEED, EPOCHS, BATCH, LR = 0, 3, 100, 0.003
 DIM = 64
@@ -92,7 +92,7 @@ def mnist_features(root: str | Path = "data", progress: bool = True) -> MnistFea
     """
     path = features_path(root)
     if not path.exists():
-        kept = _trained(Mnist(MnistSettings("mnist", root=str(root)), [SEED]), progress)
+        kept = _trained(Mnist(MnistConfig("mnist", root=str(root)), [SEED]), progress)
         write_atomically(path, lambda partial: torch.save(kept, partial))
     with torch.random.fork_rng(devices=[]):  # its first weights are not kept
         net = DigitNet()

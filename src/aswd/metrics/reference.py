@@ -17,9 +17,9 @@ from torchmetrics import Metric
 from tqdm import tqdm
 
 from aswd.data.images import ImageData
-from aswd.errors import UserError
 from aswd.metrics.frechet import FEW, Moments, check_count, frechet_distance
-from aswd.results.files import write_atomically
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
 
 BATCH = 64  # pictures that go through a network at once
 

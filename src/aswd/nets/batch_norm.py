@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from aswd.parallel import summed, world_size
+from aswd.tasks.parallel import summed, world_size
 
 
 class BatchNorm2d(nn.BatchNorm2d):

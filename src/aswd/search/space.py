@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aswd.errors import UserError
+from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
     from optuna import Trial

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aswd.composition import Call, checked_plan
-from aswd.errors import UserError
-from aswd.paths import check_writable
-from aswd.results import RunState
-from aswd.results.headline import shown_headline
-from aswd.results.lock import Locks
-from aswd.search import outcome
+from aswd.config.composition import Call, checked_plan
+from aswd.config.run import PathConfig, RunConfig
+from aswd.runs import RunState
+from aswd.runs.execution import execute_run
+from aswd.runs.headline import shown_headline
+from aswd.runs.locks import Locks
+from aswd.runs.signals import StopRequest
+from aswd.search import summary
 from aswd.search.space import Axis, parse
-from aswd.spec import PathSettings, RunSpec
-from aswd.training.run import carry_out
-from aswd.training.signals import StopRequest
+from aswd.utils.errors import UserError
+from aswd.utils.files import check_writable
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -45,17 +45,17 @@ class Search:
     seed: int
     output_dir: Path
 
-    def spec(self, values: dict[str, str]) -> RunSpec:
+    def spec(self, values: dict[str, str]) -> RunConfig:
         """The run of a trial; its pictures are looked at by nobody."""
         (spec,) = checked_plan(Call(self.arguments(values)))
         task = replace(spec.task, pictures=False) if hasattr(spec.task, "pictures") else spec.task
-        return replace(spec, task=task, paths=PathSettings(str(self.output_dir)))
+        return replace(spec, task=task, paths=PathConfig(str(self.output_dir)))
 
     def arguments(self, values: dict[str, str]) -> list[str]:
         """As ``aswd train`` would be told."""
         return [*self.overrides, *(f"{option}={value}" for option, value in values.items()), f"replicas={self.seeds}"]
 
-    def check(self) -> RunSpec:
+    def check(self) -> RunConfig:
         """Try every axis at its ends before any work; one of the runs.
 
         Raises:
@@ -76,7 +76,7 @@ class Search:
         specs = [self.spec({**first, axis.option: value}) for axis in self.axes for value in axis.extremes]
         return specs[0]
 
-    def folder(self, spec: RunSpec) -> Path:
+    def folder(self, spec: RunConfig) -> Path:
         """One for everything that changes the search, but for the number of its trials."""
         asked = [sorted(self.overrides), sorted(map(repr, self.axes)), self.seeds, self.seed]
         mark = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
@@ -103,7 +103,7 @@ def search(overrides: list[str], over: list[str], trials: int, seeds: int, seed:
         # SQLite, not Optuna's journal: a kill in the middle of a write leaves the former as it was before.
         study = optuna.create_study(storage=f"sqlite:///{(folder / 'study.db').absolute()}", study_name="aswd", load_if_exists=True)
         code = _go_on(study, asked, trials)
-        return outcome.show(study, asked, folder) or code if code < 128 else code
+        return summary.show(study, asked, folder) or code if code < 128 else code
     finally:
         locks.release()
 
@@ -120,7 +120,7 @@ def _optuna():
 
 def _go_on(study: Study, asked: Search, trials: int) -> int:
     request = StopRequest()
-    ended = len(outcome.ended(study))
+    ended = len(summary.ended(study))
     if ended:
         print(f"{ended} of {trials} trials are done; {max(trials - ended, 0)} to go", flush=True)
     for number in range(ended, trials):
@@ -131,7 +131,7 @@ def _go_on(study: Study, asked: Search, trials: int) -> int:
         trial.set_user_attr("folder", str(spec.folder.relative_to(asked.output_dir)))
         said = " ".join(f"{option}={value}" for option, value in values.items())
         with request.listening():
-            outcomes = carry_out(spec, request)
+            outcomes = execute_run(spec, request)
         if any(one.word == "interrupted" for one in outcomes):
             print(f"[{number + 1}/{trials}] {said}: stopped as asked; the same command goes on from the checkpoint", file=sys.stderr)
             return 128 + request.number

@@ -1,5 +1,9 @@
 """Tasks: the experiments of the paper, each a LightningModule that is handed a distance."""
 
+from aswd.utils import torchvision_import
+
+torchvision_import.install()  # before Lightning or torchmetrics import it
+
 from aswd.tasks.registry import TASKS, task_class, task_settings
 
 __all__ = ["TASKS", "task_class", "task_settings"]

@@ -11,22 +11,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.data.shapes import Shapes, ShapesSettings
+from aswd.data.shapes import Shapes, ShapesConfig
 from aswd.distances import options
-from aswd.distances.checks import check_at_least
 from aswd.metrics import exact_wasserstein, free_support_barycenter
-from aswd.results.store import Metrics
-from aswd.tasks import barycenter_pictures, flow_pictures
+from aswd.tasks import barycenter_figures, flow_figures
 from aswd.tasks.base import Task
 from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
-from aswd.tasks.particles import ParticleSettings, source
+from aswd.tasks.particles import ParticleConfig, source
+from aswd.utils.checks import check_at_least
+from aswd.utils.metric_history import MetricHistory
 
 _NUM_PROJECTIONS = 100
 
 
 @dataclass
-class BarycenterSettings(ParticleSettings):
+class BarycenterConfig(ParticleConfig):
     """Options of the barycenters.
 
     Args:
@@ -71,7 +71,7 @@ class Barycenter(Task):
     the same numbers alone as in a grid.
 
     Args:
-        settings: see :class:`BarycenterSettings`.
+        settings: see :class:`BarycenterConfig`.
         data: the clouds.
         distance: D.
         seeds: one a replica.
@@ -82,7 +82,7 @@ class Barycenter(Task):
     batches_seeds = True
     small_tensors = True
 
-    def __init__(self, settings: BarycenterSettings, data: Shapes, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: BarycenterConfig, data: Shapes, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(distance, seeds)
         self.settings = settings
         clouds = data.samples()
@@ -121,7 +121,7 @@ class Barycenter(Task):
         return {**given, "num_projections": _NUM_PROJECTIONS} if "num_projections" in options(name) else given
 
     @classmethod
-    def check(cls, settings: BarycenterSettings, data: ShapesSettings, distance: nn.Module) -> None:
+    def check(cls, settings: BarycenterConfig, data: ShapesConfig, distance: nn.Module) -> None:
         try:
             settings.mixtures(len(data.shapes))
         except ValueError as error:
@@ -190,10 +190,10 @@ class Barycenter(Task):
         kept = {name: value[replica].cpu().numpy() for name, value in held.items()}
         return {**kept, "cloud_sizes": np.array(self.sizes), "weights": self.mixtures}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         if not self.settings.pictures:
             return []
         arrays = self.samples(0)
         clouds = [cloud[:size] for cloud, size in zip(arrays["clouds"], self.sizes, strict=True)]
-        curve = flow_pictures.curve(folder / "w2.png", metrics, title)
-        return [curve, *barycenter_pictures.draw(folder, arrays["particles"], arrays["exact"], clouds, self.mixtures, title)]
+        curve = flow_figures.curve(folder / "w2.png", metrics, title)
+        return [curve, *barycenter_figures.draw(folder, arrays["particles"], arrays["exact"], clouds, self.mixtures, title)]

@@ -12,7 +12,7 @@ import torch
 from pytorch_lightning import LightningModule
 from torch import Tensor, nn
 
-from aswd.results.store import Metrics
+from aswd.utils.metric_history import MetricHistory
 
 
 class Diverged(Exception):
@@ -81,7 +81,7 @@ class Task(LightningModule, ABC):
         """Anything else that the record says of how the metrics were taken."""
         return {}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         """Pictures of the run."""
         return []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aswd.results.files import write_atomically
+from aswd.utils.files import write_atomically
 
 Dots = tuple[np.ndarray, str]  # points [N, 2], and their colour
 

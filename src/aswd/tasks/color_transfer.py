@@ -14,18 +14,18 @@ from torch import Tensor, nn
 from aswd.data.photograph_files import Picture
 from aswd.data.photographs import Photographs
 from aswd.distances import Wasserstein, options
-from aswd.distances.checks import check_at_least, check_choice
 from aswd.metrics import exact_wasserstein
-from aswd.results.store import Metrics
-from aswd.tasks import color_pictures
+from aswd.tasks import color_figures
 from aswd.tasks.alignment import averaged_alignment, barycentric_projection
 from aswd.tasks.base import Task
+from aswd.utils.checks import check_at_least, check_choice
+from aswd.utils.metric_history import MetricHistory
 
 METHODS = ("alignment", "flow")
 
 
 @dataclass
-class ColorTransferSettings:
+class ColorTransferConfig:
     """Options of the colour transfer.
 
     Args:
@@ -68,14 +68,14 @@ class ColorTransfer(Task):
 
     Metrics: ``w2`` is the exact W2 between both palettes after the transfer, clusters weighted by their pixels; ``w2_of_centres`` the same
     with all clusters alike; ``gradient_similarity`` how much of the source's drawing is left, see
-    :func:`~aswd.tasks.color_pictures.gradient_similarity`.
+    :func:`~aswd.tasks.color_figures.gradient_similarity`.
 
     By alignment, :math:`T(x_n) = \frac1L \sum_l y_{\sigma_l(n)}` with the matching :math:`\sigma_l` of the sorted projections along
     direction l; for the exact Wasserstein distance, the barycentric projection of its plan. By flow, :math:`T(x)` is where
     :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` leads.
 
     Args:
-        settings: see :class:`ColorTransferSettings`.
+        settings: see :class:`ColorTransferConfig`.
         data: the pictures and their palettes.
         distance: D; an alignment needs one of the family.
         seeds: one.
@@ -85,7 +85,7 @@ class ColorTransfer(Task):
     logarithmic = False
     data_kind = "pair"
 
-    def __init__(self, settings: ColorTransferSettings, data: Photographs, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: ColorTransferConfig, data: Photographs, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(distance, seeds)
         if settings.method == "alignment" and not (isinstance(distance, Wasserstein) or hasattr(distance, "project")):
             raise ValueError(
@@ -153,7 +153,7 @@ class ColorTransfer(Task):
         self.watch(self.palette, self.global_step)
         self.stop_if_diverged()
         painted = self.palette.clamp(0, 1)
-        similarity = color_pictures.gradient_similarity(self.source, self._colours())
+        similarity = color_figures.gradient_similarity(self.source, self._colours())
         found = {
             "w2": exact_wasserstein(painted, self.target, x_weights=self.start_weights, y_weights=self.target_weights),
             "w2_of_centres": exact_wasserstein(painted, self.target),  # all clusters counted the same, as an alignment without weights does
@@ -166,7 +166,7 @@ class ColorTransfer(Task):
     def _colours(self) -> np.ndarray:
         """What becomes of every colour of the source, ``[n, 3]``."""
         palette = self.palette[0].detach().cpu().double().numpy()
-        return color_pictures.new_colours(self.source.colours, self.source_palette, palette, self.settings.keep_detail)
+        return color_figures.new_colours(self.source.colours, self.source_palette, palette, self.settings.keep_detail)
 
     def result(self) -> Picture:
         """The source, repainted."""
@@ -177,14 +177,14 @@ class ColorTransfer(Task):
         buffers |= {"source_weights": self.start_weights, "target_weights": self.target_weights}
         kept = {name: value[0].detach().cpu().numpy() for name, value in buffers.items()}
         pictures = {"picture": self.result(), "source_picture": self.source, "target_picture": self.target_picture}
-        return kept | {name: np.asarray(color_pictures.small(picture)) for name, picture in pictures.items()}
+        return kept | {name: np.asarray(color_figures.small(picture)) for name, picture in pictures.items()}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         if not self.settings.pictures:
             return []
         result = self.result()
         pictures = {"source": self.source, "target": self.target_picture, title: result}
         return [
-            color_pictures.save(folder / "result.png", result.image()),
-            color_pictures.save(folder / "side_by_side.png", color_pictures.side_by_side(pictures)),
+            color_figures.save(folder / "result.png", result.image()),
+            color_figures.save(folder / "side_by_side.png", color_figures.side_by_side(pictures)),
         ]

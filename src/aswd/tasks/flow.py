@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from aswd.data.toy import ToyTargets
 from aswd.distances import options
-from aswd.distances.checks import check_at_least
 from aswd.metrics import ExactWasserstein
-from aswd.results.store import Metrics
-from aswd.tasks import flow_pictures
+from aswd.tasks import flow_figures
 from aswd.tasks.base import Task
-from aswd.tasks.particles import ParticleSettings, source
+from aswd.tasks.particles import ParticleConfig, source
+from aswd.utils.checks import check_at_least
+from aswd.utils.metric_history import MetricHistory
 
 
 @dataclass
-class FlowSettings(ParticleSettings):
+class FlowConfig(ParticleConfig):
     """Options of the flow; the defaults are the released code's.
 
     Args:
@@ -41,7 +41,7 @@ class Flow(Task):
     r"""N particles follow :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` towards the points y of a target.
 
     Args:
-        settings: see :class:`FlowSettings`.
+        settings: see :class:`FlowConfig`.
         data: the targets.
         distance: D.
         seeds: one a replica.
@@ -52,7 +52,7 @@ class Flow(Task):
     batches_seeds = True
     small_tensors = True
 
-    def __init__(self, settings: FlowSettings, data: ToyTargets, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: FlowConfig, data: ToyTargets, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(distance, seeds)
         self.settings = settings
         target = data.samples()
@@ -129,16 +129,16 @@ class Flow(Task):
             kept |= {"frames": self.frames, "frame_steps": torch.tensor(self.frame_steps)}
         return {name: value.cpu().numpy() for name, value in kept.items()}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         if not self.settings.pictures:
             return []
         target = self.target[0].cpu().numpy()
-        pictures = [flow_pictures.curve(folder / "w2.png", metrics, title)]
+        pictures = [flow_figures.curve(folder / "w2.png", metrics, title)]
         taken = [i for i, step in enumerate(self.frame_steps) if step <= metrics.steps[-1]]
         if taken:
             frames, steps = self.frames[taken].cpu().numpy(), [self.frame_steps[i] for i in taken]
-            pictures.append(flow_pictures.strip(folder / "particles.png", frames, steps, target, title))
-            pictures.append(flow_pictures.animation(folder / "particles.gif", frames, target))
+            pictures.append(flow_figures.strip(folder / "particles.png", frames, steps, target, title))
+            pictures.append(flow_figures.animation(folder / "particles.gif", frames, target))
         return pictures
 
 

@@ -13,19 +13,19 @@ from torch.nn.functional import softplus
 
 from aswd.data.images import ImageData
 from aswd.distances import CosinePenalty
-from aswd.distances.checks import check_at_least, check_choice
 from aswd.metrics.fid import FrechetInceptionDistance, Inception, MissingWeights
 from aswd.metrics.reference import reference
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
-from aswd.parallel import gathered, summed, world_size
-from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeSettings, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
+from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeConfig, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
+from aswd.tasks.parallel import gathered, summed, world_size
 from aswd.tasks.pixels import PIXEL_RANGES, from_bytes, to_bytes
+from aswd.utils.checks import check_at_least, check_choice
 
 DISCRIMINATOR_STEPS = ("separate", "joint")
 
 
 @dataclass
-class GanSettings(GenerativeSettings):
+class GanConfig(GenerativeConfig):
     """Options of the GAN. Those that are null are given by the reading and the data.
 
     Args:
@@ -86,7 +86,7 @@ class Gan(GenerativeTask):
     Convolutions follow ``trainer.precision``; the distance is always computed in float32.
 
     Args:
-        settings: see :class:`GanSettings`.
+        settings: see :class:`GanConfig`.
         data: colour pictures of 64 x 64.
         distance: D.
         seeds: a single one.
@@ -95,7 +95,7 @@ class Gan(GenerativeTask):
     logarithmic = False
     curves = ("fid", "distance_value", "loss_real", "loss_fake")
 
-    def __init__(self, settings: GanSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: GanConfig, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(settings, data, distance, seeds)
         _check_pictures("data must be", *self.images.shape[1:])
         s = settings
@@ -130,7 +130,7 @@ class Gan(GenerativeTask):
         }
 
     @classmethod
-    def check(cls, settings: GanSettings, data: Any, distance: nn.Module) -> None:
+    def check(cls, settings: GanConfig, data: Any, distance: nn.Module) -> None:
         size = getattr(data, "size", SIZE)
         _check_pictures("data must be", getattr(data, "channels", 3), size, size)
         check_fits(distance, settings.batch_size, 8 * settings.width * 16)
@@ -227,7 +227,7 @@ class Gan(GenerativeTask):
         return {"fid_taken": self._fid_record} if self._fid_record else {}
 
 
-def _inception(settings: GanSettings) -> Inception | None:
+def _inception(settings: GanConfig) -> Inception | None:
     """The network of FID; ``None`` where there is to be no FID, or ``auto`` finds no weights, and then says so."""
     if settings.fid == "false" or (settings.fid == "auto" and not torch.cuda.is_available()):
         return None

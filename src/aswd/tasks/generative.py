@@ -15,18 +15,18 @@ from torch import Tensor, nn
 
 from aswd.data.images import ImageData, Order
 from aswd.distances import options
-from aswd.distances.checks import check_at_least
-from aswd.parallel import average_gradients, share
-from aswd.results.store import Metrics
-from aswd.tasks import image_pictures
+from aswd.tasks import image_figures
 from aswd.tasks.base import Task
+from aswd.tasks.parallel import average_gradients, share
 from aswd.tasks.pixels import to_bytes
+from aswd.utils.checks import check_at_least
+from aswd.utils.metric_history import MetricHistory
 
 NETWORKS, NOISE, FIXED_NOISE = 4, 5, 6  # streams of the random numbers of a seed
 
 
 @dataclass
-class GenerativeSettings:
+class GenerativeConfig:
     """Options that the generative tasks share; the defaults are the paper's.
 
     Args:
@@ -181,17 +181,17 @@ class GenerativeTask(Task):
         """Write the grid of the first replica's pictures."""
         if self.settings.pictures:
             folder = Path(self.trainer.default_root_dir, "pictures")
-            image_pictures.grid(folder / f"samples_{step:07d}.png", self.final_pictures()[0])
+            image_figures.grid(folder / f"samples_{step:07d}.png", self.final_pictures()[0])
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         return {"images": self.final_pictures()[replica], "noise": self.fixed_noise[replica].cpu().numpy()}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         """Curves, and of the grids the last and some on the way."""
         if not self.settings.pictures:
             return []
         known = [name for name in self.curves if np.isfinite(metrics.values.get(name, [[np.nan]])).any()]
-        drawn = [image_pictures.curve(folder / f"{name}.png", metrics, name, title) for name in known]
+        drawn = [image_figures.curve(folder / f"{name}.png", metrics, name, title) for name in known]
         grids = [path for step in metrics.steps if (path := folder / f"samples_{step:07d}.png").exists()]
         chosen = np.unique(np.linspace(0, len(grids) - 1, min(len(grids), 6)).round().astype(int))
         return drawn + [grids[place] for place in chosen]

@@ -12,28 +12,28 @@ from torch import Tensor, nn
 
 from aswd.data.images import ImageData
 from aswd.distances import build
-from aswd.distances.checks import check_at_least, check_choice
 from aswd.metrics import exact_wasserstein
 from aswd.nets.mlp import OUTPUTS, MLPGenerator
-from aswd.parallel import gathered
 from aswd.tasks.generative import (
     FIXED_NOISE,
     NETWORKS,
-    GenerativeSettings,
+    GenerativeConfig,
     GenerativeTask,
     check_fits,
     common_defaults,
     inner_loop,
     random_numbers,
 )
+from aswd.tasks.parallel import gathered
 from aswd.tasks.pixels import from_bytes
+from aswd.utils.checks import check_at_least, check_choice
 
 _TEST, _SLICES = 7, 8  # streams of a seed: which test pictures are compared with, and along which directions
 NUM_W2_SAMPLES = 2000
 
 
 @dataclass
-class GeneratorSettings(GenerativeSettings):
+class GeneratorConfig(GenerativeConfig):
     """Options of the MNIST generator; the defaults are those of the DSWD's code, which the paper follows.
 
     Args:
@@ -71,7 +71,7 @@ class PixelGenerator(GenerativeTask):
     samples, 100 times this one.
 
     Args:
-        settings: see :class:`GeneratorSettings`.
+        settings: see :class:`GeneratorConfig`.
         data: pictures.
         distance: D.
         seeds: one a replica.
@@ -83,7 +83,7 @@ class PixelGenerator(GenerativeTask):
     pixel_range = "unit"
     curves = ("w2", "swd", "distance_value")
 
-    def __init__(self, settings: GeneratorSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: GeneratorConfig, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(settings, data, distance, seeds)
         s, self.shape = settings, self.images.shape[1:]
         streams = [random_numbers(torch.device("cpu"), seed, NETWORKS) for seed in seeds]
@@ -108,7 +108,7 @@ class PixelGenerator(GenerativeTask):
         return common_defaults(name, steps=10) | ({"penalty": 1.0} if inner_loop(name) == "f" else {})
 
     @classmethod
-    def check(cls, settings: GeneratorSettings, data: Any, distance: nn.Module) -> None:
+    def check(cls, settings: GeneratorConfig, data: Any, distance: nn.Module) -> None:
         size = getattr(data, "size", 28)
         check_fits(distance, settings.batch_size, getattr(data, "channels", 1) * size * size)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aswd.distances.checks import check_at_least
+from aswd.utils.checks import check_at_least
 
 GRID, STRIP = 4, 10  # steps along a side, where nothing is said
 

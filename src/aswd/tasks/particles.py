@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_at_least, check_choice
+from aswd.utils.checks import check_at_least, check_choice
 
 SOURCES = ("normal", "uniform")
 _STREAM = 2  # of the random numbers of a seed: its particles
 
 
 @dataclass
-class ParticleSettings:
+class ParticleConfig:
     """Options of such a task; the defaults are those of the released flow.
 
     Args:
@@ -53,7 +53,7 @@ class ParticleSettings:
         check_at_least("evaluate_every", self.evaluate_every, 1, whole=True)
 
 
-def source(settings: ParticleSettings, num_particles: int, dim: int, seed: int) -> Tensor:
+def source(settings: ParticleConfig, num_particles: int, dim: int, seed: int) -> Tensor:
     """The particles of a seed before the first step, ``[N, dim]``."""
     rng = np.random.default_rng([seed, _STREAM])
     draw = rng.standard_normal if settings.source == "normal" else lambda shape: rng.uniform(-1, 1, shape)

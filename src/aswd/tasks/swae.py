@@ -15,21 +15,21 @@ from torch.nn import functional
 from aswd.data.images import ImageData, Order
 from aswd.data.priors import check_prior, draw_prior
 from aswd.distances import options
-from aswd.distances.checks import check_at_least
 from aswd.metrics import ExactWasserstein
 from aswd.nets.autoencoder import Decoder, Encoder, check_size
-from aswd.results.store import Metrics
-from aswd.tasks import swae_pictures
+from aswd.tasks import swae_figures
 from aswd.tasks.base import Task
 from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.pixels import from_bytes, to_bytes
+from aswd.utils.checks import check_at_least
+from aswd.utils.metric_history import MetricHistory
 
 _NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
 _AT_ONCE = 500  # pictures, where all of a split are looked at
 
 
 @dataclass
-class SwaeSettings:
+class SwaeConfig:
     """Options of the autoencoder; what the paper does not give is the usual public code's.
 
     Args:
@@ -92,7 +92,7 @@ class Swae(Task):
     cross-entropy as what is to be reconstructed, which torch refuses by now; here only the encoder sees them normalised.
 
     Args:
-        settings: see :class:`SwaeSettings`.
+        settings: see :class:`SwaeConfig`.
         data: grey pictures.
         distance: D.
         seeds: one.
@@ -102,7 +102,7 @@ class Swae(Task):
     logarithmic = False
     data_kind = "images"
 
-    def __init__(self, settings: SwaeSettings, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: SwaeConfig, data: ImageData, distance: nn.Module, seeds: Sequence[int]) -> None:
         super().__init__(distance, seeds)
         self.settings, (self.seed,) = settings, seeds
         images, test = data.images("train"), data.images("test")
@@ -137,7 +137,7 @@ class Swae(Task):
         return projections | held_down_defaults(name, reading)
 
     @classmethod
-    def check(cls, settings: SwaeSettings, data: Any, distance: nn.Module) -> None:
+    def check(cls, settings: SwaeConfig, data: Any, distance: nn.Module) -> None:
         """Grey pictures of a size that the networks have, enough of them for a batch, and no power of a power."""
         channels, count = getattr(data, "channels", 1), getattr(data, "num_train", None)
         if channels != 1:
@@ -206,10 +206,10 @@ class Swae(Task):
     @torch.no_grad()
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         """Test codes with their labels, the held-out prior, pictures of points of the prior, and those of a square of codes."""
-        s, shown = self.settings, swae_pictures.COLUMNS**2
+        s, shown = self.settings, swae_figures.COLUMNS**2
         codes = torch.cat([self.encode(from_bytes(self.test[part], "unit")) for part in self.looked_at.split(_AT_ONCE)]).cpu().numpy()
         drawn = draw_prior(s.prior, shown, s.latent_dim, (self.seed, _HELD_OUT, 1))
-        walk = swae_pictures.square(self.held_out.cpu().numpy())
+        walk = swae_figures.square(self.held_out.cpu().numpy())
         kept = {
             "codes": codes,
             "prior": self.held_out.cpu().numpy(),
@@ -218,19 +218,19 @@ class Swae(Task):
         }
         return kept if self.labels is None else {**kept, "labels": self.labels}
 
-    def draw(self, folder: Path, metrics: Metrics, title: str) -> list[Path]:
+    def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         if not self.settings.pictures:
             return []
         kept = self.samples(0)
-        originals = self.test[self.looked_at[: 4 * swae_pictures.COLUMNS]]
+        originals = self.test[self.looked_at[: 4 * swae_figures.COLUMNS]]
         with torch.no_grad():
             again = self.decode(self.encode(from_bytes(originals, "unit")))
         return [
-            swae_pictures.curves(folder / "curves.png", metrics, title),
-            swae_pictures.latent(folder / "latent.png", kept["codes"], kept.get("labels"), kept["prior"], title),
-            swae_pictures.pairs(folder / "reconstructions.png", originals[:, 0].cpu().numpy(), again),
-            swae_pictures.sheet(folder / "decoded.png", kept["decoded"]),
-            swae_pictures.sheet(folder / "walk.png", kept["walk"], columns=swae_pictures.WALK),
+            swae_figures.curves(folder / "curves.png", metrics, title),
+            swae_figures.latent(folder / "latent.png", kept["codes"], kept.get("labels"), kept["prior"], title),
+            swae_figures.pairs(folder / "reconstructions.png", originals[:, 0].cpu().numpy(), again),
+            swae_figures.sheet(folder / "decoded.png", kept["decoded"]),
+            swae_figures.sheet(folder / "walk.png", kept["walk"], columns=swae_figures.WALK),
         ]
 
 

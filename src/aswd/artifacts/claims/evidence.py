@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aswd.artifacts.cells import Cell
-from aswd.results.statistics import mean_and_band
+from aswd.utils.statistics import mean_and_band
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
 

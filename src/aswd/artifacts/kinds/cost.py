@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact, parts
-from aswd.artifacts.outcome import table
+from aswd.artifacts.tables import table
 
 
 def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
-from aswd.results.statistics import mean_and_band
+from aswd.utils.statistics import mean_and_band
 
 
 def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:

@@ -15,13 +15,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from tqdm import tqdm
 
-from aswd.artifacts import outcome
+from aswd.artifacts import tables
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
 from aswd.artifacts.kinds import Measured
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
-from aswd.results.statistics import mean_and_band
+from aswd.utils.statistics import mean_and_band
 
 SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is looked at
 LABELS = ("ASWD", "SWD")
@@ -123,5 +123,5 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
             for place, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
         ]
     )
-    table = outcome.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
+    table = tables.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
     return Measured(_draw(scale, reading, views, heading), table, curves, [_p1(shares)])

@@ -12,7 +12,7 @@ import torch
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from aswd.artifacts import outcome
+from aswd.artifacts import tables
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.artifacts.kinds import Measured
@@ -52,7 +52,7 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
             for label, values in rounds_of(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
                 times[n, label] = values
     labels = [series.label for series in artifact.series]
-    frames = [outcome.rows(f"N={n}", {label: dict(enumerate(times[n, label])) for label in labels}, scale.seeds, "seconds") for n in sizes]
+    frames = [tables.rows(f"N={n}", {label: dict(enumerate(times[n, label])) for label in labels}, scale.seeds, "seconds") for n in sizes]
     medians = {label: np.array([np.median(times[n, label]) for n in sizes]) for label in labels}
     points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
     curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact, parts
-from aswd.artifacts.outcome import escaped
-from aswd.artifacts.outcome import table as outcome_table
+from aswd.artifacts.tables import escaped
+from aswd.artifacts.tables import table as outcome_table
 
 
 def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:

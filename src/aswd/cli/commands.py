@@ -1,0 +1,138 @@
+"""What each command of the command line does, given its options; nothing is imported before it is needed, so that all start fast."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aswd.utils.errors import UserError
+
+if TYPE_CHECKING:
+    from aswd.artifacts.page import Page
+
+_BASH = """_aswd() {
+    local words="${COMP_LINE:0:COMP_POINT}"
+    if [[ $words == "aswd wandb "* && ${COMP_CWORD} -eq 2 ]]; then
+        COMPREPLY=($(compgen -W "sync dashboard" -- "${COMP_WORDS[COMP_CWORD]}"))
+    elif [[ $words =~ " "(train|search|profile)" " ]]; then
+        COMPREPLY=($(COMP_LINE="aswd-train ${words#* ${BASH_REMATCH[1]} }" COMP_POINT=9999 aswd train -sc query=bash 2>/dev/null))
+        [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=.] ]] && compopt -o nospace
+    else
+        COMPREPLY=($(compgen -W "COMMANDS" -- "${COMP_WORDS[COMP_CWORD]}"))
+    fi
+}
+COMP_WORDBREAKS=${COMP_WORDBREAKS//=} && complete -F _aswd aswd"""
+
+
+def show_list(options: argparse.Namespace) -> int:
+    """``aswd list``."""
+    from aswd.cli import listing
+
+    if options.failed and options.what != "runs":
+        raise UserError(f"--failed must be used with aswd list runs; got aswd list {options.what}")
+    print(listing.runs(options.output_dir, options.failed) if options.what == "runs" else getattr(listing, options.what)())
+    return 0
+
+
+def data(options: argparse.Namespace) -> int:
+    """``aswd data``."""
+    from aswd.data.fetch import describe
+
+    print(describe(options.name, options.root))
+    return 0
+
+
+def status(options: argparse.Namespace) -> int:
+    """``aswd status``."""
+    from aswd.launchers.status import status
+
+    return status(options.output_dir, options.watch)
+
+
+def clean(options: argparse.Namespace) -> int:
+    """``aswd clean``."""
+    from aswd.runs.cleaning import clean
+
+    return clean(options.output_dir, options.yes)
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """``aswd reproduce``."""
+    from aswd.artifacts.everything import reproduce_all
+    from aswd.artifacts.reproduce import reproduce
+
+    make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
+    return make(options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
+
+
+def report(options: argparse.Namespace) -> int:
+    """``aswd report``."""
+    from aswd.artifacts.report import report
+
+    print(f"Report: {report(options.output_dir)}")
+    return 0
+
+
+def wandb_sync(options: argparse.Namespace) -> int:
+    """``aswd wandb sync``."""
+    from aswd.tracking.sync import sync
+
+    series, filters = None, options.overrides
+    if options.artifact is not None:
+        from aswd.tracking.series import labels
+
+        series, filters = labels(_page(options)), []
+    where = options.project, options.entity, options.mode
+    return sync(options.output_dir, *where, filters, options.tag, options.again, series)
+
+
+def wandb_dashboard(options: argparse.Namespace) -> int:
+    """``aswd wandb dashboard``."""
+    from aswd.tracking.dashboard import dashboard
+
+    return dashboard(_page(options), options.project, options.entity, options.mode)
+
+
+def _page(options: argparse.Namespace) -> Page:
+    """The artifact that is meant: the options are those of ``aswd reproduce``."""
+    from aswd.artifacts.declaration import load
+    from aswd.artifacts.page import Page
+
+    return Page(load(options.artifact), options.scale, options.reading, options.overrides, options.output_dir)
+
+
+def search(options: argparse.Namespace) -> int:
+    """``aswd search``."""
+    from aswd.search.study import search
+
+    return search(options.overrides, options.over, options.trials, options.seeds, options.search_seed, options.output_dir)
+
+
+def profile(options: argparse.Namespace) -> int:
+    """``aswd profile``."""
+    from aswd.bench.profile import profile
+
+    return profile(options.overrides, options.steps, options.output_dir)
+
+
+def bench(options: argparse.Namespace) -> int:
+    """``aswd bench``."""
+    from aswd.bench.measure import chosen
+
+    bench = import_module(f"aswd.bench.{options.what}")
+    if not chosen(bench.CASES, options.only):
+        titles = "\n  ".join(case.title for case in bench.CASES)
+        print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
+        return 2
+    bench.run(options.output or Path("outputs/bench", f"{options.what}.json"), options.rounds, options.only)
+    return 0
+
+
+def completion(options: argparse.Namespace) -> int:
+    """``aswd completion``."""
+    print(_BASH.replace("COMMANDS", " ".join(options.commands)))
+    return 0

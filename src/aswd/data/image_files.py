@@ -1,0 +1,115 @@
+"""Picture files: which there are, what they are in bytes, and a cache of them decoded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps
+from torch import Tensor
+from tqdm import tqdm
+
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"}
+_GREY = {"1", "L", "LA", "La", "I", "I;16", "F"}  # modes of PIL
+
+
+def find_pictures(folder: Path) -> list[Path]:
+    """The picture files of a folder and all below it, hidden ones left out, in the order of their names."""
+    found = []
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(place, name) for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
+    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+
+
+def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str:
+    """Ten digits that stand for names and sizes of files: the same on another machine, without a look at every byte.
+
+    Args:
+        paths: the files.
+        folder: names are relative to it.
+        times: let the time of the last change count too, for a cache on this machine.
+    """
+    found = hashlib.sha256()
+    for path in paths:
+        status = path.stat()
+        found.update(f"{path.relative_to(folder).as_posix()}\0{status.st_size}\0{status.st_mtime_ns if times else ''}\n".encode())
+    return found.hexdigest()[:10]
+
+
+def check_fingerprint(given: str, found: str) -> str:
+    """The fingerprint of the pictures; a run that was asked for with another one is refused."""
+    if given and given != found:
+        raise ValueError(f"fingerprint must be left to the pictures, whose names and sizes give {found!r}; got {given!r}")
+    return found
+
+
+def fitted(picture: Image.Image, size: int) -> Image.Image:
+    """The shorter side at ``size``, bilinear, and the middle of the longer one."""
+    return ImageOps.fit(picture, (size, size), Image.Resampling.BILINEAR)
+
+
+def read_picture(path: Path, channels: int, fit: Callable[[Image.Image], Image.Image]) -> np.ndarray:
+    """One picture, upright, uint8 ``[channels, H, W]``.
+
+    Raises:
+        UserError: it cannot be read, or is grey where ``channels`` is 3.
+    """
+    try:
+        with Image.open(path) as file:
+            if channels == 3 and file.mode in _GREY:
+                raise UserError(
+                    f"{path} is grey where colour is expected: take it out, make it RGB, or have all in grey with data.channels=1"
+                )
+            picture = fit(ImageOps.exif_transpose(file).convert("RGB" if channels == 3 else "L"))
+    except UserError:
+        raise
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise UserError(f"{path} cannot be read as a picture ({str(error).splitlines()[0] or type(error).__name__})") from None
+    pixels = np.asarray(picture)
+    return pixels.transpose(2, 0, 1) if channels == 3 else pixels[None]
+
+
+def decoded(paths: Sequence[Path], channels: int, size: int, fit: Callable[[Image.Image], Image.Image], cache: Path, what: str) -> Tensor:
+    """All pictures, uint8 ``[n, channels, size, size]``: decoded once, with a bar, into the file ``cache``, and mapped from there.
+
+    Raises:
+        UserError: one of them cannot be used.
+    """
+    shape = (len(paths), channels, size, size)
+    found = _mapped(cache, shape)
+    if found is None:
+        write_atomically(cache, lambda partial: _decode_into(partial, paths, shape, fit, what))
+        found = _mapped(cache, shape)
+    return torch.from_numpy(found)
+
+
+def _mapped(cache: Path, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The array in a file, or ``None`` where there is no such file or it is not whole."""
+    try:
+        found = np.load(cache, mmap_mode="c")  # copied on writing: nobody writes, but torch asks for an array that could be
+    except (OSError, ValueError, EOFError):
+        return None
+    return found if found.shape == shape and found.dtype == np.uint8 else None
+
+
+def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit: Callable[[Image.Image], Image.Image], what: str) -> None:
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
+    channels = shape[1]
+    with ThreadPoolExecutor() as pool:  # PIL lets go of the interpreter's lock while it decodes
+        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="pictures", leave=False, mininterval=0.5, disable=None)
+        with bar:
+            for start in range(0, len(paths), 1024):
+                part = paths[start : start + 1024]
+                for place, pixels in enumerate(pool.map(lambda one: read_picture(one, channels, fit), part), start):
+                    out[place] = pixels
+                    bar.update()
+    out.flush()

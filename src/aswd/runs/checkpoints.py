@@ -1,0 +1,122 @@
+"""Checkpoints that are whole or not there, and that know when they have been damaged since."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pytorch_lightning import Callback, Trainer
+
+from aswd.runs.locks import Locks
+from aswd.runs.signals import Interrupted, StopRequest
+from aswd.tasks.base import Task
+from aswd.utils.files import digest, set_aside, write_atomically, write_text
+
+KEPT = 2
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Where the checkpoint after ``step`` steps is."""
+    return folder / f"step={step:09d}.ckpt"
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that is whole; a damaged one is named and set aside."""
+    for path in sorted(folder.glob("step=*.ckpt"), reverse=True):
+        seal = path.with_suffix(".sha256")
+        if _is_sealed(path, seal):
+            return path
+        aside = set_aside(path)
+        seal.unlink(missing_ok=True)
+        print(f"aswd: the checkpoint {path} is damaged or incomplete; it was set aside as {aside.name}", file=sys.stderr)
+    return None
+
+
+def _is_sealed(path: Path, seal: Path) -> bool:
+    try:
+        return seal.read_bytes().strip() == digest(path).encode()
+    except OSError:
+        return False
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Before a run starts from the beginning."""
+    for path in [*folder.glob("step=*.ckpt"), *folder.glob("step=*.sha256")]:
+        path.unlink(missing_ok=True)
+
+
+class Checkpoints(Callback):
+    """Save every so many seconds, at the end, and when the process is asked to stop, which also ends the run.
+
+    Args:
+        folder: where to.
+        seconds: between two checkpoints.
+        request: whether to stop.
+        locks: what this run holds; it stops when it has lost one.
+    """
+
+    def __init__(self, folder: Path, seconds: float, request: StopRequest, locks: Locks) -> None:
+        self.folder, self.seconds, self.request, self.locks = folder, seconds, request, locks
+        self._last = time.monotonic()
+        self._global: dict[str, Any] | None = None
+
+    def on_train_start(self, trainer: Trainer, task: Task) -> None:
+        """Give back the global random state of the checkpoint: a distance from outside may draw from it."""
+        self.request.take_over()
+        self._last = time.monotonic()
+        if self._global is not None:
+            torch.set_rng_state(self._global["torch"])
+            if torch.cuda.is_available() and self._global["cuda"]:
+                torch.cuda.set_rng_state_all(self._global["cuda"])
+            random.setstate(_tuple(self._global["python"]))
+            name, keys, *rest = self._global["numpy"]
+            np.random.set_state((name, np.asarray(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+            self._global = None
+
+    def on_train_batch_end(self, trainer: Trainer, task: Task, *_: Any) -> None:
+        step = trainer.global_step
+        self.locks.check()
+        stop = self.request.number
+        if stop is not None or step >= trainer.max_steps or time.monotonic() - self._last >= self.seconds:
+            self.save(trainer)
+        if stop is not None:
+            raise Interrupted(stop, step)
+
+    def save(self, trainer: Trainer) -> None:
+        """Write a checkpoint and drop those that are not needed any more."""
+        path = checkpoint_path(self.folder, trainer.global_step)
+
+        def write(partial: Path) -> None:
+            trainer.save_checkpoint(partial)
+            write_text(path.with_suffix(".sha256"), digest(partial))
+
+        write_atomically(path, write)
+        for old in sorted(self.folder.glob("step=*.ckpt"))[:-KEPT]:
+            old.unlink(missing_ok=True)
+            old.with_suffix(".sha256").unlink(missing_ok=True)
+        self._last = time.monotonic()
+
+    def state_dict(self) -> dict[str, Any]:
+        name, keys, *rest = np.random.get_state()  # noqa: NPY002
+        return {
+            "torch": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "python": _list(random.getstate()),
+            "numpy": [name, keys.tolist(), *rest],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._global = state
+
+
+def _list(value: Any) -> Any:
+    return [_list(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(_tuple(v) for v in value) if isinstance(value, list) else value

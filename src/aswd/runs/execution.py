@@ -1,0 +1,230 @@
+"""One run, from its settings to its record: locks, resumption, fit, outcome."""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from pytorch_lightning import Trainer
+
+from aswd.config.run import RunConfig
+from aswd.distances.workers import worker_count
+from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
+from aswd.runs.locks import LockLost, Locks
+from aswd.runs.processes import build, followers, quiet, threads, trainer_options
+from aswd.runs.provenance import device_name, revision, versions
+from aswd.runs.recorder import Recorder
+from aswd.runs.signals import Interrupted, StopRequest
+from aswd.runs.store import Run, RunState, batch_name
+from aswd.tasks.base import Diverged, Task
+from aswd.tasks.registry import task_class
+from aswd.tracking import loggers
+from aswd.utils.files import set_aside, write_text
+from aswd.utils.metric_history import MetricHistory
+
+
+@dataclass
+class Outcome:
+    """What has become of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
+
+    word: str
+    run: Run
+    text: str = ""
+    signal: int | None = None
+
+
+def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
+    """Run the seeds of ``spec`` that are not done yet, as one batch, and say what has become of each.
+
+    Whatever goes wrong inside is written down in the store and returned, not raised.
+    """
+    outcomes: list[Outcome] = []
+    locks, pending, request = Locks(), [], request or StopRequest()
+    try:
+        with request.listening(), threads(spec), quiet():
+            for seed in spec.seeds:
+                run = spec.run(seed)
+                try:
+                    word = _claim(run, locks, spec.force)
+                except Exception as error:
+                    outcomes.append(Outcome("failed", run, _reason(error)))
+                    continue
+                if word is None:
+                    pending.append(seed)
+                else:
+                    outcomes.append(Outcome(word, run))
+            while pending:
+                together = pending if task_class(spec.task.name).batches_seeds else pending[:1]
+                ended = _attempt(spec, together, locks, request)
+                outcomes += ended
+                pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
+    finally:
+        locks.release()
+    return sorted(outcomes, key=lambda outcome: outcome.run.seed)
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
+
+
+def _claim(run: Run, locks: Locks, force: bool) -> str | None:
+    """Take the lock of a run that is to be made; else say why it is not."""
+    if not force and run.state is RunState.DONE and run.damage() is None:
+        return "skipped"
+    if not locks.acquire(run.lock):
+        return "running"
+    damage = run.set_aside_if_damaged()
+    if damage is not None:
+        print(f"aswd: {damage}", file=sys.stderr)
+    status = run.status  # again: it may have been finished while the lock was waited for
+    if status is not None and status["status"] == RunState.DONE and not force:
+        locks.release([run.lock])
+        return "skipped"
+    run.forget_outcome()
+    if force:
+        remove_checkpoints(run.folder / "checkpoints")
+    return None
+
+
+def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
+    """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
+    done: list[Outcome] = []
+    try:
+        seeds = _batch_of(spec, pending)
+        folder = spec.folder / batch_name(seeds)
+        if spec.force:
+            remove_checkpoints(folder / "checkpoints")
+        _fit(spec.of_seeds(seeds), pending, folder, locks, request, done)
+        return done
+    except Diverged as error:
+        for seed, step in error.steps.items():
+            _note_failure(spec.run(seed), f"the loss of seed {seed} is not finite at step {step}", step)
+        return [Outcome("failed", spec.run(seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
+    except Interrupted as error:
+        return [Outcome("interrupted", spec.run(seed), str(error), error.number) for seed in pending]
+    except LockLost as error:
+        return [*done, *(Outcome("running", spec.run(seed), str(error)) for seed in _rest(pending, done))]
+    except SystemExit:  # Lightning's word for a second Ctrl-C
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        rest = _rest(pending, done)
+        for seed in rest:
+            _note_failure(spec.run(seed), _reason(error), None)
+        return [*done, *(Outcome("failed", spec.run(seed), _reason(error)) for seed in rest)]
+
+
+def _note_failure(run: Run, reason: str, step: int | None) -> None:
+    """Write down why a run failed; on a full disk that cannot be, and the run is then one that was cut off."""
+    try:
+        run.fail(reason, traceback.format_exc(), step)
+    except OSError as error:
+        print(f"aswd: the failure of {run.folder} could not be written down ({_reason(error)})", file=sys.stderr)
+
+
+def _rest(pending: list[int], done: list[Outcome]) -> list[int]:
+    return [seed for seed in pending if seed not in {outcome.run.seed for outcome in done}]
+
+
+def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
+    """The seeds to run together: those ``pending``, or a batch of more that ran to its end and was cut off while it wrote its records."""
+    for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
+        seeds = _seeds_of(config)
+        rest = set(seeds) - set(pending)
+        if rest and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
+            last = spec.run(min(rest)).result.get("steps")
+            if last is not None and checkpoint_path(config.parent / "checkpoints", last).exists():
+                return seeds
+    return pending
+
+
+def _seeds_of(config: Path) -> list[int]:
+    """The seeds of a batch by its configuration; none, where that is damaged, and then it is set aside."""
+    try:
+        return [int(seed) for seed in yaml.safe_load(config.read_text(encoding="utf-8"))["seeds"]]
+    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
+        print(f"aswd: {config} is damaged; it was set aside as {set_aside(config).name}", file=sys.stderr)
+        return []
+
+
+def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
+    """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
+    for seed in wanted:
+        spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
+    if len(spec.seeds) > 1:
+        write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
+    task, data = build(spec)
+    metrics = MetricHistory(spec.seeds)
+    recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.progress)
+    checkpoint = latest_checkpoint(folder / "checkpoints")
+    mirrors = loggers.make_loggers(spec, folder, resumed=checkpoint is not None)
+    failed = True
+    try:
+        trainer = Trainer(
+            **trainer_options(spec, task),
+            logger=mirrors,
+            callbacks=[recorder, Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)],
+            default_root_dir=folder,
+        )
+        with followers(spec, checkpoint):
+            trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
+        result = _result(spec, task, recorder)
+        pictures: list[Path] = []
+        _tolerating("the pictures", lambda: pictures.extend(task.draw(folder / "pictures", metrics, spec.title)))
+        locks.check()
+        for seed in wanted:
+            run, final = spec.run(seed), _final(task, metrics, seed)
+            run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
+            shown = list(final)[-1]  # the headline, or its logarithm
+            done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
+        failed = False
+        _tolerating("the mirror", lambda: loggers.mirror_outcome(mirrors, metrics, pictures, result))
+    finally:
+        recorder.close()
+        _tolerating("the mirror", lambda: loggers.finish(mirrors, failed))
+
+
+def _tolerating(what: str, action: Callable[[], None]) -> None:
+    """The store is the record: what goes wrong beside it is said and passed over."""
+    try:
+        action()
+    except Exception as error:
+        print(f"aswd: {what} of a run failed ({_reason(error)}); its record in the store is not touched by that", file=sys.stderr)
+
+
+def _final(task: Task, metrics: MetricHistory, seed: int) -> dict[str, float]:
+    """The last metrics of a seed, and last of them the one that people look at."""
+    final = metrics.last(seed)
+    headline = final.pop(task.headline)
+    final[task.headline] = headline
+    return {**final, f"log10_{task.headline}": math.log10(headline) if headline > 0 else -math.inf} if task.logarithmic else final
+
+
+def _result(spec: RunConfig, task: Task, recorder: Recorder) -> dict[str, Any]:
+    """What the results of all seeds of a run share."""
+    on_gpu = task.device.type == "cuda"
+    peak = torch.cuda.max_memory_allocated(task.device) if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    plain = spec.plain()
+    return {
+        "reading": spec.reading,
+        "headline": task.headline,
+        "replicas": len(spec.seeds),
+        "steps": recorder.metrics.steps[-1],
+        "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},
+        "device": device_name(task.device),
+        "threads": worker_count(),
+        "wall_time": recorder.elapsed,
+        "peak_memory": peak,
+        "revision": revision(),
+        "versions": versions(),
+        **task.record(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }

@@ -1,0 +1,61 @@
+"""Reading the store back, as pandas frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aswd.runs.store import Run, RunState
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def runs(output_dir: str | Path = "outputs") -> Iterator[Run]:
+    """All runs of the store in ``output_dir``, in order of their folders."""
+    folders = [folder for folder in Path(output_dir, "runs").glob("*/*/*/*/seed=*") if folder.name.removeprefix("seed=").isdecimal()]
+    for folder in sorted(folders, key=lambda f: (f.parent, int(f.name.removeprefix("seed=")))):
+        yield Run(folder)
+
+
+def records(output_dir: str | Path = "outputs") -> pandas.DataFrame:
+    """One row a run: task, data, distance, key, seed, state, folder, the reason of a failure; for those that are done also their final
+    metrics (under their own names), their options (``distance.penalty``) and provenance.
+    """
+    import pandas
+
+    columns = ["task", "data", "distance", "key", "seed", "state", "folder", "reason"]
+    frame = pandas.DataFrame([_row(run) for run in runs(output_dir)])
+    return frame.reindex(columns=[*columns, *(c for c in frame.columns if c not in columns)])
+
+
+def _row(run: Run) -> dict[str, Any]:
+    task, data, distance, key = run.folder.parts[-5:-1]
+    state, status = run.state, run.status or {}
+    row = {"task": task, "data": data, "distance": distance, "key": key, "seed": run.seed, "state": str(state), "folder": str(run.folder)}
+    row["reason"] = status.get("reason")
+    result = run.result
+    if state is RunState.DONE and not (result and (run.folder / "metrics.csv").exists()):
+        row |= {"state": "damaged", "reason": "its record is not complete; the next start makes it again"}
+    for name, value in result.items():
+        if name == "final":
+            row |= value
+        elif name == "settings":
+            row |= {f"{section}.{option}": content for section, options in value.items() for option, content in options.items()}
+        elif isinstance(value, dict):
+            row |= {f"{name}.{inner}": content for inner, content in value.items()}
+        elif name not in row:
+            row[name] = value
+    return row
+
+
+def curves(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The metrics at every step of the runs in ``frame`` (rows of :func:`records` that are done), with task, data, distance, key."""
+    import pandas
+
+    parts = []
+    for row in frame[frame["state"] == "done"].itertuples():
+        part = pandas.read_csv(Path(row.folder, "metrics.csv"))
+        parts.append(part.assign(task=row.task, data=row.data, distance=row.distance, key=row.key))
+    return pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame()

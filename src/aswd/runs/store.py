@@ -1,0 +1,156 @@
+"""The store: where a run's files are, and what they say about it.
+
+::
+
+    outputs/runs/<task>/<data>/<distance>/<key>/seed=<n>/
+        config.yaml   the configuration, written first
+        metrics.csv   step, seed, and a column a metric
+        samples.npz   what the run ended with, and some frames of its way
+        result.json   final values, versions, device, time, memory, revision
+        status.json   done or failed: written last, with the digests of the files above
+        error.txt     the traceback of a failure
+        checkpoints/  the last two; lock: who is at it
+
+A batch of replicas works in ``seeds=<first>-<last>/`` beside them, and gives every seed its own folder when it is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aswd.runs.locks import is_held
+from aswd.utils.files import digest, read_json, set_aside, write_atomically, write_json, write_text
+from aswd.utils.metric_history import MetricHistory
+
+RECORD_FILES = ("config.yaml", "metrics.csv", "samples.npz", "result.json")
+
+
+class RunState(StrEnum):
+    """What has become of a run."""
+
+    DONE = "done"
+    FAILED = "failed"
+    RUNNING = "running"
+    CUT_OFF = "cut off"
+    NEW = "new"
+
+
+def key_of(identity: dict[str, Any]) -> str:
+    """Ten hexadecimal digits that stand for all that changes the numbers of a run, but for the seed."""
+    text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def canonical(value: Any) -> Any:
+    """One spelling for what is equal: 2 and 2.0, a list and a tuple."""
+    if isinstance(value, dict):
+        return {str(k): canonical(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [canonical(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of one seed."""
+
+    folder: Path
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.folder.name.removeprefix("seed="))
+
+    @property
+    def lock(self) -> Path:
+        """The file that says who is at it."""
+        return self.folder / "lock"
+
+    @property
+    def status(self) -> dict | None:
+        """What was written last; ``None`` where nothing was, or nothing that can be trusted."""
+        status = read_json(self.folder / "status.json") or {}
+        if status.get("status") == RunState.FAILED:
+            return {"reason": "not known", "step": None, **status}
+        digests = status.get("digests")
+        whole = status.get("status") == RunState.DONE and isinstance(digests, dict) and set(RECORD_FILES) <= set(digests)
+        return status if whole else None
+
+    @property
+    def state(self) -> RunState:
+        """What has become of it, by its files."""
+        if is_held(self.lock):
+            return RunState.RUNNING
+        status = self.status
+        if status is not None:
+            return RunState(status["status"])
+        return RunState.CUT_OFF if (self.folder / "config.yaml").exists() else RunState.NEW
+
+    def damage(self) -> str | None:
+        """What is wrong with the record of a run that says it is done, or ``None``."""
+        status = self.status
+        if status is None:
+            return "status.json cannot be read" if (self.folder / "status.json").exists() else None
+        for name, expected in status.get("digests", {}).items():
+            try:
+                changed = digest(self.folder / name) != expected
+            except OSError as error:
+                return f"{name} cannot be read: {error.strerror}"
+            if changed:
+                return f"{name} has changed since it was written"
+        return None
+
+    def set_aside_if_damaged(self) -> str | None:
+        """Take away the word of a record that cannot be trusted, so that the run is made again; returns a sentence on it."""
+        damage = self.damage()
+        if damage is None:
+            return None
+        aside = set_aside(self.folder / "status.json")
+        return f"the record in {self.folder} is damaged ({damage}); its status was set aside as {aside.name} and the run is made again"
+
+    def forget_outcome(self) -> None:
+        """Before it is run again."""
+        for name in ("status.json", "error.txt"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    @property
+    def result(self) -> dict:
+        """Final values and provenance of a run that is done; empty for any other."""
+        result = (read_json(self.folder / "result.json") or {}) if self.state is RunState.DONE else {}
+        return result if isinstance(result.get("final"), dict) else {}
+
+    def write_config(self, text: str) -> None:
+        """The configuration, as YAML."""
+        write_text(self.folder / "config.yaml", text)
+
+    def finish(self, metrics: MetricHistory, samples: dict[str, np.ndarray], result: dict[str, Any]) -> None:
+        """Write the record of a run that is done, status last."""
+        write_text(self.folder / "metrics.csv", metrics.of(self.seed).to_csv())
+        write_atomically(self.folder / "samples.npz", lambda partial: np.savez_compressed(partial, **samples))
+        write_json(self.folder / "result.json", result)
+        (self.folder / "error.txt").unlink(missing_ok=True)
+        digests = {name: digest(self.folder / name) for name in RECORD_FILES}
+        write_json(self.folder / "status.json", {"status": RunState.DONE, "digests": digests})
+
+    def fail(self, reason: str, traceback: str, step: int | None) -> None:
+        """Write that the run failed, and why."""
+        write_text(self.folder / "error.txt", traceback)
+        write_json(self.folder / "status.json", {"status": RunState.FAILED, "reason": reason, "step": step})
+
+
+def batch_name(seeds: Sequence[int]) -> str:
+    """The folder in which these seeds are run together; that of a single one is its own."""
+    if len(seeds) == 1:
+        return f"seed={seeds[0]}"
+    whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"seeds={seeds[0]}-{seeds[-1]}" + ("" if whole else "-" + hashlib.sha256(repr(list(seeds)).encode()).hexdigest()[:6])

@@ -1,0 +1,58 @@
+"""Pictures of the tasks that generate images: grids of samples, and curves of metrics."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from aswd.utils.files import write_atomically
+from aswd.utils.metric_history import MetricHistory
+from aswd.utils.statistics import mean_and_band
+
+
+def tiled(images: np.ndarray, columns: int | None = None, gap: int = 2) -> np.ndarray:
+    """One picture ``[height, width, channels]`` of many, ``images [n, channels, height, width]``, row by row with gaps in between.
+
+    >>> tiled(np.zeros((5, 3, 8, 8), np.uint8), columns=3).shape
+    (18, 28, 3)
+    """
+    n, channels, height, width = images.shape
+    columns = columns or math.ceil(math.sqrt(n))
+    rows = math.ceil(n / columns)
+    sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, channels), 255, images.dtype)
+    for place, image in enumerate(images):
+        top, left = place // columns * (height + gap), place % columns * (width + gap)
+        sheet[top : top + height, left : left + width] = image.transpose(1, 2, 0)
+    return sheet
+
+
+def grid(path: Path, images: np.ndarray, columns: int | None = None) -> Path:
+    """A PNG of ``images``, uint8 ``[n, channels, height, width]`` with one or three channels; small ones are magnified."""
+    from PIL import Image
+
+    if images.dtype != np.uint8:
+        raise ValueError(f"images must be uint8, so that nothing is clipped or wrapped here; got {images.dtype}")
+    magnification = max(1, 64 // images.shape[-1])
+    images = images.repeat(magnification, axis=2).repeat(magnification, axis=3)
+    sheet = Image.fromarray(tiled(images, columns).squeeze())
+    write_atomically(path, sheet.save)
+    return path
+
+
+def curve(path: Path, metrics: MetricHistory, name: str, title: str) -> Path:
+    """A metric against the iteration, where it was taken; of several seeds their mean and its 95 % band."""
+    from matplotlib.figure import Figure
+
+    values = np.asarray(metrics.values[name])
+    taken = np.isfinite(values).all(1)
+    steps, (mean, low, high) = np.asarray(metrics.steps)[taken], mean_and_band(values[taken], axis=1)
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    (line,) = axes.plot(steps, mean, marker="." if len(steps) < 30 else None)
+    axes.fill_between(steps, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    axes.set(xlabel="iteration", ylabel=name, title=title)
+    axes.grid(alpha=0.3)
+    write_atomically(path, lambda partial: figure.savefig(partial, dpi=130))
+    return path

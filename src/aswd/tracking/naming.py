@@ -1,0 +1,73 @@
+"""What a run is called in W&B: the same for a live run and for one that is replayed from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aswd.runs.store import batch_name
+
+PICTURES = (".png", ".jpg", ".jpeg")
+VIDEOS = (".gif", ".mp4", ".webm")
+
+
+@dataclass(frozen=True)
+class Names:
+    """Id, name, group, job type and tags of a run of one or more seeds."""
+
+    task: str
+    data: str
+    distance: str
+    key: str
+    seeds: Sequence[int]
+    reading: str
+
+    @property
+    def id(self) -> str:
+        """By key and seed, however often the run is repeated or resumed; a batch of seeds has an id of its own."""
+        return f"{self.key}-{batch_name(self.seeds).replace('=', '-')}"
+
+    @property
+    def name(self) -> str:
+        """Where people read it."""
+        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"seeds {self.seeds[0]}-{self.seeds[-1]}"
+        return f"{self.task} {self.data} {self.distance} {seeds}"
+
+    @property
+    def group(self) -> str:
+        """Shared by the seeds of one configuration: what W&B averages over."""
+        return f"{self.task}/{self.data}/{self.distance}/{self.key}"
+
+    @property
+    def job_type(self) -> str:
+        """The task. A batch, whose curve is a mean already, is told apart so that it is not averaged with its own seeds."""
+        return self.task if len(self.seeds) == 1 else f"{self.task} batch"
+
+    @property
+    def tags(self) -> list[str]:
+        """What to filter by."""
+        return [self.task, self.data, self.distance, self.reading]
+
+
+def label_of(artifact: str) -> str:
+    """The entry of a run's configuration that says which series of an artifact it belongs to."""
+    return f"series_{artifact}"
+
+
+def media_name(path: Path) -> str:
+    """The name of a picture among the metrics."""
+    return path.stem + path.suffix.replace(".", "_")
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """The pictures and animations of a folder that W&B can show."""
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*PICTURES, *VIDEOS) and not path.name.startswith("."))
+
+
+def media(path: Path) -> object:
+    """A picture or an animation as W&B takes it."""
+    import wandb
+
+    suffix = path.suffix.lower()
+    return wandb.Video(str(path), format=suffix.removeprefix(".")) if suffix in VIDEOS else wandb.Image(str(path))

@@ -1,0 +1,164 @@
+"""One record of the store as one run of W&B."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas
+import yaml
+
+from aswd.runs.headline import headline_of
+from aswd.runs.store import Run, RunState
+from aswd.tracking.naming import Names, label_of, media, media_name, pictures_in
+from aswd.tracking.samples import samples_picture
+from aswd.tracking.session import STEP, TIMEOUT, sentence
+from aswd.tracking.summary import summary
+from aswd.utils.errors import UserError
+from aswd.utils.files import digest, read_json
+
+FORMAT = 1  # of what is replayed: a higher number has everything replayed again
+RESULTS, SAMPLES = "results", "samples"  # the table of final values, and the picture of what a run ended with
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where runs go to: a project, on a server or in a folder of this machine."""
+
+    project: str
+    entity: str | None
+    online: bool
+    folder: Path  # where wandb writes
+
+    @property
+    def name(self) -> str:
+        """By which the runs that are there already are remembered."""
+        return f"{'online' if self.online else 'offline'}:{self.entity or ''}/{self.project}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A finished or failed run of the store, and what it is called in W&B.
+
+    Args:
+        run: its record.
+        series: artifacts that it is part of, and its label there.
+        tags: further tags.
+    """
+
+    run: Run
+    series: dict[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> Names:
+        """Id, group, tags and the like."""
+        task, data, distance, key = self.run.folder.parts[-5:-1]
+        return Names(task, data, distance, key, [self.run.seed], str(self._config.get("reading", "reference")))
+
+    @property
+    def digest(self) -> str:
+        """Of everything that is shown: a record with the same one is not replayed again."""
+        seal = read_json(self.run.folder / "status.json")
+        shown = [[path.name, digest(path)] for path in self.pictures]
+        text = json.dumps([FORMAT, seal, shown, sorted(self.series.items()), sorted(self.tags)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def pictures(self) -> list[Path]:
+        """Of the run; those of a batch belong to its first seed, which they show."""
+        found = pictures_in(self.run.folder / "pictures")
+        replicas = self.run.result.get("replicas", 1)
+        if found or replicas == 1:
+            return found
+        for config in sorted(self.run.folder.parent.glob("seeds=*/config.yaml")):
+            seeds = _yaml(config).get("seeds") or [None]
+            if seeds[0] == self.run.seed and len(seeds) == replicas:
+                return pictures_in(config.parent / "pictures")
+        return []
+
+    def write(self, wandb: ModuleType, target: Target) -> None:
+        """Make the run in W&B, in place of one with the same id, and finish it whatever happens.
+
+        Raises:
+            UserError: W&B refuses.
+        """
+        names = self.names
+        labels = {label_of(name): label for name, label in self.series.items()}
+        config = {**self._config, "key": names.key, "seed": self.run.seed, **labels}
+        settings = wandb.Settings(
+            init_timeout=TIMEOUT, console="off", disable_git=True, disable_code=True, x_disable_stats=True, x_disable_meta=True,
+            x_disable_machine_info=True, x_save_requirements=False,
+        )  # fmt: skip
+        target.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            made = wandb.init(
+                project=target.project, entity=target.entity, mode="online" if target.online else "offline", dir=str(target.folder),
+                id=names.id, name=names.name, group=names.group, job_type=names.job_type, config=config,
+                tags=list(dict.fromkeys([*names.tags, *self.series, *self.tags])), reinit="finish_previous", settings=settings,
+            )  # fmt: skip
+        except Exception as error:
+            raise UserError(f"W&B refused {names.id} ({sentence(error)}); the store is not touched by that") from None
+        try:
+            code = 1
+            try:
+                with tempfile.TemporaryDirectory() as scratch:
+                    self._fill(wandb, made, Path(scratch))
+                code = 0 if self.run.state is RunState.DONE else 1
+            finally:
+                made.finish(exit_code=code)
+        except Exception as error:
+            raise UserError(f"{names.id} could not be replayed ({sentence(error)}); the store is not touched by that") from None
+
+    def _fill(self, wandb: ModuleType, made: Any, scratch: Path) -> None:
+        made.define_metric(STEP)
+        made.define_metric("*", step_metric=STEP)
+        steps, columns = self._history()
+        for turn, step in enumerate(steps):
+            taken = {name: float(values[turn]) for name, values in columns.items() if not np.isnan(values[turn])}
+            made.log({STEP: int(step), **taken})
+        last = {STEP: int(steps[-1])} if len(steps) else {}
+        for picture in self.pictures:
+            made.log({**last, media_name(picture): media(picture)})
+        ended = samples_picture(self.run.folder / "samples.npz", scratch / "samples.png")
+        if ended is not None:
+            made.log({**last, SAMPLES: media(ended)})
+        result = self.run.result
+        made.summary.update(summary(steps, columns, headline_of(result)))
+        if result:
+            names, final = self.names, result["final"]
+            row = {"data": names.data, "distance": names.distance, "key": names.key, "seed": self.run.seed, **final}
+            row["wall_time"] = result["wall_time"]
+            made.log({**last, RESULTS: wandb.Table(columns=list(row), data=[list(row.values())])})
+            shown = {name: value for name, value in result.items() if name not in ("settings", "final")}
+            made.summary.update({**shown, **{f"final/{name}": value for name, value in result["final"].items()}})
+        else:
+            made.summary.update({"reason": (self.run.status or {}).get("reason")})
+
+    def _history(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Steps, and the metrics at them; of a run that failed those up to there."""
+        try:
+            frame = pandas.read_csv(self.run.folder / "metrics.csv")
+        except (OSError, ValueError):  # a run may fail before its first evaluation, and one of a batch has no file of its own
+            return np.array([]), {}
+        frame = frame[frame["seed"] == self.run.seed]
+        columns = {name: frame[name].to_numpy(float) for name in frame.columns if name not in ("step", "seed")}
+        return frame["step"].to_numpy(), columns
+
+    @property
+    def _config(self) -> dict[str, Any]:
+        return _yaml(self.run.folder / "config.yaml")
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}

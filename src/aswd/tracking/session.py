@@ -1,0 +1,86 @@
+"""Weights & Biases, asked with care: it may be absent, refuse, or not be reached, and no key of it is ever written here."""
+
+from __future__ import annotations
+
+import netrc
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import urlparse
+
+from aswd.utils.errors import UserError
+
+MODES = ("auto", "online", "offline")
+TIMEOUT = 30  # seconds to wait for a server
+STEP = "trainer/global_step"  # the x axis: _step counts calls of log, pictures among them
+
+
+def is_installed() -> bool:
+    """Whether wandb can be imported."""
+    try:
+        return find_spec("wandb") is not None
+    except ValueError:  # what Python says of a module that was taken away
+        return False
+
+
+def imported(output_dir: str | Path) -> ModuleType:
+    """The package, told to keep its files in the output folder.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    keep_files_in(output_dir)
+    try:
+        import wandb
+    except ImportError as error:
+        raise UserError(f"W&B is not there ({error}): pip install wandb; the store does not need it") from None
+    return wandb
+
+
+def keep_files_in(output_dir: str | Path) -> None:
+    """Have wandb write nowhere else, and say nothing; what the user has set stays."""
+    for variable, place in (("WANDB_DATA_DIR", "data"), ("WANDB_CACHE_DIR", "cache")):
+        os.environ.setdefault(variable, str(Path(output_dir, "wandb", place).absolute()))
+    os.environ.setdefault("WANDB_SILENT", "true")
+    Path(output_dir, "wandb").mkdir(parents=True, exist_ok=True)
+
+
+def is_online(mode: str) -> bool:
+    """Whether runs go to a server in this mode.
+
+    Raises:
+        UserError: they are to, and there is no key; wandb would ask for one on the terminal.
+    """
+    if mode == "online" and not logged_in():
+        raise UserError("mode must be 'offline' where there is no key of W&B; got 'online': wandb login or WANDB_API_KEY gives one")
+    return mode != "offline" and logged_in()
+
+
+def logged_in() -> bool:
+    """Whether this machine has a key for W&B, by the environment or by ``wandb login``."""
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    given = os.environ.get("WANDB_BASE_URL")
+    hosts = [urlparse(given).netloc] if given else ["api.wandb.ai", _default_host()]
+    try:
+        known = netrc.netrc(os.environ.get("NETRC"))
+    except (OSError, netrc.NetrcParseError):
+        return False
+    return any(host and known.authenticators(host) for host in hosts)
+
+
+def sentence(error: BaseException) -> str:
+    """What W&B says against something, in one line; never with a key in it."""
+    text = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+    key = os.environ.get("WANDB_API_KEY")
+    return f"{type(error).__name__}: {text.replace(key, '***') if key else text}"
+
+
+def _default_host() -> str | None:
+    try:
+        import wandb
+
+        return urlparse(wandb.Settings().base_url).netloc
+    except Exception:  # absent, or its settings cannot be read: then nobody is logged in to it
+        return None

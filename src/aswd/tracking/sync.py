@@ -1,0 +1,177 @@
+"""``aswd wandb sync``: the runs of the store, replayed to W&B, each once."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from aswd.runs import Run, records
+from aswd.runs.locks import Locks
+from aswd.tracking.replay import Replay, Target
+from aswd.tracking.session import imported, is_online
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
+from aswd.utils.files import read_json, write_json
+
+REFUSALS = 3  # in a row, after which W&B is not asked again; the first run must go through
+
+
+def sync(
+    output_dir: Path,
+    project: str,
+    entity: str | None,
+    mode: str,
+    filters: list[str],
+    tags: list[str],
+    again: bool = False,
+    series: dict[str, dict[str, str]] | None = None,
+) -> int:
+    """Replay the runs of the store that W&B does not have yet; the exit code is 1 where one could not be.
+
+    Args:
+        output_dir: of the store.
+        project: W&B project.
+        entity: user or team.
+        mode: ``auto``, ``online`` or ``offline``.
+        filters: ``column=value,value`` of the table of records.
+        tags: further tags.
+        again: also what is there already.
+        series: the runs of an artifact alone: by key, the artifact and the label that the run has in it.
+
+    Raises:
+        UserError: W&B is not installed, a filter that makes no sense, another process that does the same.
+    """
+    chosen = _selected(records(output_dir), filters)
+    if series is not None:
+        chosen = chosen[chosen["key"].isin(series)]
+    waiting = int((~chosen["state"].isin(["done", "failed"])).sum())
+    chosen = chosen[chosen["state"].isin(["done", "failed"])]
+    if chosen.empty:
+        print(f"no finished runs to replay in {output_dir}" + (f" ({waiting} are not done yet)" if waiting else ""))
+        return 0
+    wandb = imported(output_dir)
+    online = is_online(mode)
+    folder = Path(output_dir, "wandb", "mirror", f"{entity}.{project}" if entity else project)
+    with _alone(Path(output_dir, "wandb", "sync.lock")), _scratch(online) as scratch:
+        target = Target(project, entity, online, scratch or folder)
+        memory = _Memory(Path(output_dir, "wandb", "replayed.json"), target)
+        counts, refusals = {"replayed": 0, "there already": 0, "damaged": 0, "refused": 0}, 0
+        for row in chosen.itertuples():
+            known, had = memory.labels(f"{row.key}-seed-{row.seed}")
+            labels = {**known, **(series or {}).get(row.key, {})}
+            replay = Replay(Run(Path(row.folder)), labels, tuple(dict.fromkeys([*had, *tags])))
+            word = _one(wandb, replay, target, memory, again)
+            counts[word] += 1
+            refusals = refusals + 1 if word == "refused" else 0
+            if refusals >= (REFUSALS if counts["replayed"] else 1):
+                print("aswd wandb: W&B was not asked for the rest; the same command goes on", file=sys.stderr)
+                break
+    print(", ".join(f"{count} {word}" for word, count in counts.items() if count) + (f"; {waiting} not done yet" if waiting else ""))
+    print(f"in {target.name}" if online else _where(folder))
+    return 1 if counts["refused"] or counts["damaged"] else 0
+
+
+def _one(wandb: Any, replay: Replay, target: Target, memory: _Memory, again: bool) -> str:
+    names, digest = replay.names, replay.digest
+    if not again and memory.has(names.id, digest):
+        return "there already"
+    damage = replay.run.damage()
+    if damage is not None:
+        print(f"aswd wandb: {replay.run.folder} is damaged ({damage}) and was left out; aswd train makes it again", file=sys.stderr)
+        return "damaged"
+    former = [] if target.online else _offline_folders(target.folder, names.id)
+    try:
+        replay.write(wandb, target)
+    except UserError as error:
+        print(f"aswd wandb: {error}", file=sys.stderr)
+        return "refused"
+    for old in former:  # what is sent twice under one id would be there twice
+        shutil.rmtree(old, ignore_errors=True)
+    memory.add(replay, digest)
+    return "replayed"
+
+
+def _offline_folders(folder: Path, run_id: str) -> list[Path]:
+    return [path.parent for path in (folder / "wandb").glob(f"offline-run-*/run-{run_id}.wandb")]
+
+
+def _where(folder: Path) -> str:
+    path = folder / "wandb"
+    return f"in {path}; look at them with `wandb leet {path}`, send them with `wandb sync {path}/offline-run-*`"
+
+
+class _Memory:
+    """What was replayed to where, by its digest: a small file beside the mirror."""
+
+    def __init__(self, path: Path, target: Target) -> None:
+        self.path, self.target = path, target
+        self._all = read_json(path) or {}
+        self._mine: dict[str, dict] = self._all.setdefault(target.name, {})
+
+    def has(self, run_id: str, digest: str) -> bool:
+        """Whether this very content is there; offline, whether its file still is."""
+        same = self._mine.get(run_id, {}).get("digest") == digest
+        return same and (self.target.online or bool(_offline_folders(self.target.folder, run_id)))
+
+    def labels(self, run_id: str) -> tuple[dict[str, str], list[str]]:
+        """The artifacts that the run is known to be part of, and the tags that it was given."""
+        mine = self._mine.get(run_id, {})
+        return mine.get("series", {}), mine.get("tags", [])
+
+    def add(self, replay: Replay, digest: str) -> None:
+        """Remember one; written at once, so that a kill costs nothing."""
+        self._mine[replay.names.id] = {"digest": digest, "series": replay.series, "tags": list(replay.tags)}
+        write_json(self.path, self._all)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    locks = Locks()
+    if not locks.acquire(lock):
+        raise UserError(f"another process is replaying this store (its lock is {lock}): wait for it")
+    try:
+        yield
+    finally:
+        locks.release()
+
+
+@contextmanager
+def _scratch(online: bool) -> Iterator[Path | None]:
+    """Room for what wandb writes down before it sends it; offline that is the result itself."""
+    if not online:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="aswd-wandb-") as folder:
+        yield Path(folder)
+
+
+def _selected(frame: pandas.DataFrame, filters: list[str]) -> pandas.DataFrame:
+    """The rows whose columns have one of the values asked for."""
+    for one in filters:
+        column, _, values = one.partition("=")
+        if column not in frame and not frame.empty:
+            raise UserError(f"{column} is not a column of the runs: {nearest(column, list(frame.columns))}")
+        wanted = values.split(",")
+        frame = frame[frame[column].map(lambda cell, wanted=wanted: _is_one_of(cell, wanted)).astype(bool)]
+    return frame
+
+
+def _is_one_of(cell: Any, wanted: list[str]) -> bool:
+    """By the text, or by the number that it stands for."""
+    if str(cell).lower() in (value.lower() for value in wanted):
+        return True
+    return any(number is not None and number == _number(cell) for number in map(_number, wanted))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,1 +1,0 @@
-"""Carrying out a run: trainer, checkpoints, loggers, and its way into the store."""

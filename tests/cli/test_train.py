@@ -1,0 +1,339 @@
+"""``aswd train`` as a user has it: Hydra, sweeps, mistakes, signals, kills."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aswd.cli.main import main
+from aswd.runs import Run, RunState, records
+from tests.runs.small import SMALL
+
+FEW = [*SMALL, "distance.num_projections=10"]
+
+
+def train(folder, *arguments):
+    return main(["train", *FEW, f"paths.output_dir={folder}", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("data=knott", "data has no choice 'knott': did you mean knot?"),
+        ("distance=asdw", "distance has no choice 'asdw': did you mean aswd"),
+        ("task=gan_", "task has no choice 'gan_'"),
+        ("distance.num_projection=3", "distance.num_projection is not an option: did you mean distance.num_projections"),
+        ("task.itertions=3", "task.itertions is not an option: did you mean task.iterations"),
+        ("+task.foo=3", "task.foo is not an option"),
+        ("sed=3", "sed is not an option: did you mean seed"),
+        ("+sed=3", "sed is not an option: did you mean seed"),
+        ("task.iterations.x=3", "task.iterations.x is not an option: task.iterations is a value and has none"),
+        ("distance.num_projections=0", "distance.num_projections must be a whole number of at least 1; got 0"),
+        ("distance.num_projections=many", "distance.num_projections must be a whole number of at least 1; got 'many'"),
+        ("distance.seed=3", "distance.seed must be left to the run"),
+        ("task.iterations=1.5", "task.iterations must be a whole number; got 1.5"),
+        ("task.lr=-1", "task.lr must be a number above 0; got -1.0"),
+        ("task.source=cauchy", "task.source must be one of 'normal', 'uniform'; got 'cauchy'"),
+        ("task.betas=[1,2,3]", "task.betas must be two numbers"),
+        ("data.dim=1", "data.dim must be a whole number of at least 2; got 1"),
+        ("reading=papr", "reading must be one of 'reference', 'paper', 'algorithm1'; got 'papr'"),
+        ("seed=-1", "seed must be a whole number of at least 0; got -1"),
+        ("seed=4294967296", "seed must leave the last replica's seed below 2^32"),
+        ("replicas=0", "replicas must be a whole number of at least 1; got 0"),
+        ("force=maybe", "force must be true or false; got 'maybe'"),
+        ("trainer.max_steps=0", "trainer.max_steps must be a whole number of at least 1; got 0"),
+        ("logger=wand", "logger has no choice 'wand': did you mean wandb?"),
+        ("launcher=nowhere", "launcher has no choice 'nowhere'"),
+        ("experiment=flow", "experiment has no choice 'flow': did you mean flow_quick?"),
+        ("data=knot,heart", "a sweep needs -m"),
+        ("distance", "is not understood"),
+        ("--foo", "the arguments are not understood"),
+        ("paths.output_dir=/proc/here", "paths.output_dir must be a folder that can be written to; got '/proc/here'"),
+        ("paths.output_dir=", "paths.output_dir must be a folder; got an empty text"),
+        ("~seed", "seed must be given a value"),
+        ("~launcher", "launcher must be given a value"),
+        ("seed=???", "seed must be given a value"),
+        ("seed=${foo}", "the configuration does not come together"),
+        ("task.lr=${oc.env:NO_SUCH_VARIABLE}", "task.lr must be a number; got '${oc.env:NO_SUCH_VARIABLE}'"),
+        ("+data=knot", "the configuration does not come together"),
+        ("launcher.name=nowhere", "launcher must be a known name; got 'nowhere'"),
+        ("task.iterations=99999999999999999999999", "task.iterations must be a whole number"),
+        ("task.betas=x", "task.betas must be a list of numbers; got 'x'"),
+        ("trainer.max_steps=x", "trainer.max_steps must be a whole number or null; got 'x'"),
+        ("--config-name=foo", "--config-name must be left out"),
+        ("--config-dir=/nowhere", "--config-dir must be a folder; got '/nowhere'"),
+        ("paths.output_dir=null", "paths.output_dir must be a text; got None"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence_before_any_work(argument, sentence, tmp_path, capsys):
+    assert train(tmp_path, argument) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.startswith("aswd train: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not list(tmp_path.rglob("*.yaml"))
+
+
+def test_a_mistake_in_one_run_of_a_sweep_is_found_before_the_first(tmp_path, capsys):
+    assert train(tmp_path, "-m", "distance=aswd,swd", "distance.penalty=0.1") == 2
+    assert "distance.penalty is not an option" in capsys.readouterr().err
+    assert train(tmp_path, "-m", "seed=0,1,x") == 2
+    assert "seed must be a whole number; got 'x'" in capsys.readouterr().err
+    assert records(tmp_path).empty
+
+
+def test_an_empty_range_is_a_mistake_and_a_glob_is_not(tmp_path, capsys):
+    assert train(tmp_path, "-m", "seed=range(0,0)") == 2
+    assert "asks for no run" in capsys.readouterr().err
+    assert train(tmp_path, "-m", "distance=glob(sw*)", "trainer.max_steps=2") == 0
+
+
+def test_a_distance_in_a_folder_of_one_s_own(tmp_path, capsys):
+    folder = tmp_path / "my configs" / "distance"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: swd\nnum_projections: 7\n")
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=mine", f"paths.output_dir={tmp_path / 'out'}"]) == 0
+    (record,) = records(tmp_path / "out").to_dict("records")
+    assert record["distance.num_projections"] == 7
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=min", f"paths.output_dir={tmp_path / 'out'}"]) == 2
+    assert "did you mean mine" in capsys.readouterr().err
+    (folder / "broken.yaml").write_text("name: [")
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=broken", f"paths.output_dir={tmp_path / 'out'}"]) == 2
+    assert "does not come together" in capsys.readouterr().err
+
+
+def test_a_signal_while_a_record_is_written_stops_the_sweep_after_it(tmp_path, capsys, monkeypatch):
+    from aswd.tasks.flow import Flow
+
+    def draw(self, *_):
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    monkeypatch.setattr(Flow, "draw", draw)
+    assert train(tmp_path, "-m", "seed=range(0,3)") == 130
+    captured = capsys.readouterr()
+    assert "sweep: 1 done, 2 not started" in captured.out
+    assert "stopped as asked" in captured.err
+
+
+def test_gpu_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert train(tmp_path, "trainer=gpu") == 2
+    assert "trainer.accelerator must be 'cpu' or 'auto' on this machine" in capsys.readouterr().err
+
+
+def test_a_run_says_what_came_of_it_and_where(tmp_path, capsys):
+    assert train(tmp_path, "distance=swd", "data=heart", "seed=3") == 0
+    out = capsys.readouterr().out
+    assert "flow heart swd seed 3: done, log10_w2" in out
+    assert str(tmp_path / "runs" / "flow" / "heart" / "swd") in out
+    assert train(tmp_path, "distance=swd", "data=heart", "seed=3") == 0
+    assert "done before, skipped" in capsys.readouterr().out
+
+
+def test_a_sweep_goes_on_after_a_failure_and_sums_up(tmp_path, capsys, monkeypatch):
+    from aswd.tasks.flow import Flow
+
+    real = Flow.evaluate
+
+    def evaluate(self):
+        if self.seeds == [1] and self.distance.name == "swd":
+            raise RuntimeError("a cosmic ray")
+        return real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Flow, "evaluate", evaluate)
+        assert train(tmp_path, "-m", "distance=swd,aswd", "seed=range(0,2)") == 1
+    captured = capsys.readouterr()
+    assert "sweep: 3 done, 1 failed" in captured.out
+    assert "[4/4]" in captured.out
+    assert "RuntimeError: a cosmic ray (the traceback is in its error.txt)" in captured.err
+    frame = records(tmp_path)
+    assert sorted(frame["state"]) == ["done", "done", "done", "failed"]
+    assert main(["list", "runs", "--output-dir", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert "RuntimeError: a cosmic ray" in listed
+    assert train(tmp_path, "-m", "distance=swd,aswd", "seed=range(0,2)") == 0
+    assert "sweep: 1 done, 3 skipped" in capsys.readouterr().out
+
+
+def test_readings_are_one_word(tmp_path):
+    from aswd.config.composition import Call, checked_plan
+
+    plan = checked_plan(Call(["distance=aswd", "reading=reference,paper,algorithm1"], True, None))
+    assert [spec.distance["penalty"] for spec in plan] == [0.05, 0.1, 0.1]
+    assert [spec.distance["activation"] for spec in plan] == ["none", "relu", "relu"]
+    assert len({spec.key for spec in plan}) == 3
+    same = checked_plan(Call(["distance=swd", "reading=reference,paper"], True, None))
+    assert len({spec.key for spec in same}) == 1  # where a reading changes nothing, a run serves both
+
+
+def test_what_does_not_change_the_numbers_does_not_change_the_key():
+    from aswd.config.composition import Call, checked_plan
+
+    (plain,) = checked_plan(Call(["distance=aswd"], False, None))
+    neutral = ["seed=7", "replicas=3", "trainer=cpu", "logger=wandb", "paths.output_dir=/tmp/x", "trainer.threads=1", "force=true"]
+    neutral += [
+        "task.pictures=false",
+        "distance.betas=[0.999,0.999]",
+        "distance.order=2",
+        "distance.penalty=0.05",
+        "trainer.max_steps=2000",
+    ]
+    (same,) = checked_plan(Call(["distance=aswd", *neutral], False, None))
+    assert same.key == plain.key
+    for change in ("distance.penalty=0.06", "task.lr=0.003", "data.num_samples=400", "data=knot", "distance=swd", "distance.steps=9"):
+        (other,) = checked_plan(Call(["distance=aswd", change] if "distance=" not in change else [change], False, None))
+        assert other.key != plain.key
+
+
+def test_keys_of_finished_runs_stay_what_they_are():
+    """A change here orphans every run that users have: raise the identity's version only on purpose."""
+    from aswd.config.composition import Call, checked_plan
+
+    plan = checked_plan(Call(["distance=swd,aswd,max_swd", "data=knot"], True, None))
+    assert [spec.key for spec in plan] == KEYS
+
+
+KEYS = ["bfdd60475a", "41ac71c319", "7f275e49a4"]
+
+
+def test_every_configuration_file_says_what_the_code_says():
+    import dataclasses
+
+    import yaml
+
+    from aswd.config.paths import config_dir
+    from aswd.config.run import PathConfig, TrainerConfig
+    from aswd.data.registry import DATA, data_settings
+    from aswd.launchers.configs import LAUNCHERS
+    from aswd.tasks.registry import TASKS, task_settings
+    from aswd.tracking.configs import LoggerConfig
+
+    def check(group, name, schema, partial=False):
+        content = yaml.safe_load((config_dir() / group / f"{name}.yaml").read_text())
+        content.pop("defaults", None)  # a task brings its data
+        if group in content:  # with short forms of its options at the top
+            content = {key: content[key] if str(value).startswith("${") else value for key, value in content[group].items()}
+        built = dataclasses.asdict(schema(**content))
+        found_in_files = {"source_digest", "target_digest"}
+        assert partial or content == {key: value for key, value in built.items() if key not in found_in_files}, (group, name)
+
+    for group, names, schema_of in (("task", TASKS, task_settings), ("data", DATA, data_settings)):
+        assert sorted(names) == sorted(file.stem for file in (config_dir() / group).glob("*.yaml"))
+        for name in names:
+            check(group, name, schema_of(name))
+    for name in ("auto", "cpu"):
+        check("trainer", name, TrainerConfig)
+    for name in ("csv", "tensorboard", "wandb"):
+        check("logger", name, LoggerConfig, partial=name != "wandb")
+    check("paths", "default", PathConfig)
+    assert sorted(LAUNCHERS) == sorted(file.stem for file in (config_dir() / "launcher").glob("*.yaml"))
+    for name, schema in LAUNCHERS.items():
+        check("launcher", name, schema)
+
+
+def test_help_is_for_newcomers(capsys):
+    assert main(["train", "--help"]) == 0
+    text = capsys.readouterr().out
+    for word in (
+        "aswd train -m distance=swd,dswd,aswd",
+        "reading=paper",
+        "replicas=50",
+        "distance: aswd",
+        "iterations: 2000",
+        "force=true",
+    ):
+        assert word in text
+    assert main([]) == 0
+    assert "train" in capsys.readouterr().out
+
+
+def test_configuration_can_be_printed(capsys):
+    assert main(["train", "--cfg", "job", "data=knot"]) == 0
+    assert "name: knot" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_shell_completion_knows_groups_and_choices():
+    def complete(line):
+        state = f'COMP_LINE="{line}"; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({line}); COMP_CWORD=1'
+        script = f'eval "$(aswd completion)"; {state}; _aswd; echo "${{COMPREPLY[@]}}"'
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, check=True).stdout.split()
+
+    assert complete("aswd tr") == ["train"]
+    assert "data=knot" in complete("aswd train data=kn")
+    assert "distance=aswd_planar" in complete("aswd train task=flow distance=aswd_p")
+
+
+LONG = [*FEW, "distance=aswd", "data=knot", "task.iterations=400", "task.pictures=false", "trainer.checkpoint_seconds=0.1"]
+
+
+def start(folder, *overrides):
+    command = [sys.executable, "-m", "aswd.cli.train", *LONG, f"paths.output_dir={folder}", *overrides]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def steps_done(folder):
+    """The last step in the metrics of a run that is going on; 0 before there are any."""
+    for path in Path(folder).glob("runs/*/*/*/*/seed=0/metrics.csv"):
+        rows = path.read_text().splitlines()
+        return int(rows[-1].split(",")[0]) if len(rows) > 1 else 0
+    return 0
+
+
+def wait_for(process, folder, step):
+    end = time.monotonic() + 90
+    while steps_done(folder) < step and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_a_run_ends_with_the_same_bits(tmp_path):
+    """Real processes, killed at random moments; then one stopped by SIGTERM and one by Ctrl-C."""
+    random.seed(0)
+    whole = start(tmp_path / "whole")
+    assert whole.wait(120) == 0, whole.stderr.read()
+    (expected,) = (Run(folder) for folder in (tmp_path / "whole").glob("runs/*/*/*/*/seed=0"))
+    folder = tmp_path / "parts"
+    run = Run(folder / expected.folder.relative_to(tmp_path / "whole"))
+    for turn, number in enumerate((signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)):
+        process = start(folder)
+        wait_for(process, folder, 60 * (turn + 1))
+        time.sleep(random.random() * 0.2)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert run.state is RunState.CUT_OFF, err
+        if number == signal.SIGKILL:
+            assert process.returncode == -number
+        else:
+            assert process.returncode == 128 + number
+            assert "stopped as asked; the same command goes on from the checkpoint" in err
+            assert "Traceback" not in err
+    last = start(folder)
+    assert last.wait(120) == 0, last.stderr.read()
+    for name in ("particles", "frames", "target"):
+        np.testing.assert_array_equal(np.load(run.folder / "samples.npz")[name], np.load(expected.folder / "samples.npz")[name])
+    rows = [np.loadtxt(r.folder / "metrics.csv", delimiter=",", skiprows=1)[:, :-1] for r in (run, expected)]
+    np.testing.assert_array_equal(*rows)
+
+
+@pytest.mark.slow
+def test_of_two_processes_with_the_same_run_one_does_it_and_the_other_says_so(tmp_path):
+    first = start(tmp_path, "task.iterations=100000")
+    wait_for(first, tmp_path, 5)
+    second = start(tmp_path, "task.iterations=100000")
+    out, _ = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert "another process is at it, left to that" in out
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(60) == 128 + signal.SIGTERM

@@ -1,0 +1,127 @@
+"""Launchers in this process: what is refused, slots, records of sweeps."""
+
+import json
+
+import pytest
+
+from aswd.cli.main import main
+from aswd.config.composition import Call, checked_plan
+from aswd.launchers.configs import PoolConfig, SlurmConfig
+from aswd.launchers.launch import launch
+from aswd.launchers.slots import Slot, divided, visible_gpus
+from aswd.launchers.sweep import sweeps
+from aswd.runs.signals import StopRequest
+from aswd.utils.errors import UserError
+from tests.runs.small import SMALL, small_spec
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["launcher=pool", "launcher.workers=0"], "launcher.workers must be a whole number of at least 1; got 0"),
+        (["launcher=pool", "launcher.workers=all"], "launcher.workers must be a whole number or null; got 'all'"),
+        (["launcher=pool", "launcher.runs_per_gpu=0"], "launcher.runs_per_gpu must be a whole number of at least 1; got 0"),
+        (["launcher=pool", "launcher.retries=-1"], "launcher.retries must be a whole number of at least 0; got -1"),
+        (["launcher=pool", "launcher.partition=gpu"], "launcher.partition is not an option"),
+        (["launcher.name=slrm"], "launcher must be a known name; got 'slrm': did you mean slurm?"),
+        (["launcher=slurm", "launcher.timeout_min=0"], "launcher.timeout_min must be a whole number of at least 1; got 0"),
+        (
+            ["launcher=slurm", "launcher.timeout_min=1"],
+            "launcher.signal_seconds must be less than timeout_min, which is 60 seconds; got 90",
+        ),
+        (["launcher=slurm", "launcher.mem_gb=0"], "launcher.mem_gb must be a number above 0; got 0.0"),
+        (["launcher=slurm", "launcher.mem_gb=16G"], "launcher.mem_gb must be a number or null; got '16G'"),
+        (["launcher=slurm", "launcher.setup=module load cuda"], "launcher.setup must be a list of texts; got 'module load cuda'"),
+        (["launcher=slurm", "+launcher.sbatch={--qos: long}"], "launcher.sbatch must have names of options without dashes before them"),
+        (["launcher=slurm", "launcher.sbatch=3"], "launcher.sbatch must be a group of options"),
+        (["hydra/launcher=joblib"], "hydra/launcher=joblib must be left out: launcher=local, pool or slurm"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(arguments, sentence, tmp_path, capsys):
+    assert main(["train", *SMALL, f"paths.output_dir={tmp_path}", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_slurm_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["train", *SMALL, f"paths.output_dir={tmp_path}", "launcher=slurm"]) == 2
+    assert "launcher=slurm needs a machine from which jobs can be submitted: there is no sbatch here" in capsys.readouterr().err
+
+
+def test_a_sweep_has_one_launcher(tmp_path):
+    specs = checked_plan(Call([*SMALL, "launcher=local,pool", f"paths.output_dir={tmp_path}"], True, None))
+    with pytest.raises(UserError, match="launcher must be the same for all runs of a sweep"):
+        launch(specs, StopRequest(), lambda *_: None)
+
+
+def test_the_launcher_does_not_change_the_key(tmp_path):
+    keys = {small_spec(tmp_path, f"launcher={name}").key for name in ("local", "pool", "slurm")}
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize("runs_per_gpu", [1, 2, 3])
+def test_no_gpu_has_more_runs_than_asked_for(runs_per_gpu):
+    for gpus in (1, 2, 4):
+        found = divided(PoolConfig(runs_per_gpu=runs_per_gpu), 100, 16, 0, [str(n) for n in range(gpus)])
+        assert len(found) == gpus * runs_per_gpu
+        assert max([slot.gpu for slot in found].count(str(n)) for n in range(gpus)) == runs_per_gpu
+        assert sum(slot.threads for slot in found) <= 16
+        assert len({slot.number for slot in found}) == len(found)
+
+
+def test_cores_are_divided():
+    assert len(divided(PoolConfig(), 100, 8, 0, [])) == 8
+    assert divided(PoolConfig(workers=2), 100, 8, 0, []) == [Slot(0, 4), Slot(1, 4)]
+    assert divided(PoolConfig(workers=2), 100, 8, 3, []) == [Slot(0, 3), Slot(1, 3)]
+    assert len(divided(PoolConfig(), 3, 8, 0, [])) == 3
+    assert divided(PoolConfig(), 3, 2, 8, []) == [Slot(0, 8)]
+    assert len(divided(PoolConfig(workers=1), 3, 8, 0, ["0", "1"])) == 1
+
+
+def test_a_slot_s_environment_shows_its_gpu_only():
+    assert Slot(0, 2, "5").environment({"PATH": "x"}) | {"OMP_NUM_THREADS": "2", "CUDA_VISIBLE_DEVICES": "5"} == Slot(
+        0, 2, "5"
+    ).environment({"PATH": "x"})
+    assert "CUDA_VISIBLE_DEVICES" not in Slot(0, 2).environment({})
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b"}, 2) == ["GPU-a", "GPU-b"]
+
+
+def test_a_sweep_leaves_a_record_and_a_single_run_none(tmp_path):
+    heard = []
+    specs = checked_plan(Call([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], True, None))
+    outcomes = launch(specs, StopRequest(), lambda place, ended: heard.append((place, [one.word for one in ended])))
+    assert heard == [(0, ["done"]), (1, ["done"])]
+    assert [outcome.run.seed for outcome in outcomes] == [0, 1]
+    (sweep,) = sweeps(tmp_path)
+    assert not sweep.is_running
+    assert {"began", "ended"} <= set(sweep.content)
+    assert [run.folder for one in sweep.planned for run in one.runs] == [spec.run(spec.seeds[0]).folder for spec in specs]
+    assert [one.steps for one in sweep.planned] == [2, 2]
+    launch(specs[:1], StopRequest(), lambda *_: None)
+    assert len(list(sweeps(tmp_path))) == 1
+
+
+def test_two_sweeps_in_one_second_have_two_records(tmp_path):
+    from aswd.launchers.sweep import SweepRecord
+
+    records = [SweepRecord([small_spec(tmp_path)]) for _ in range(3)]
+    assert len({record.folder for record in records}) == 3
+    assert all(sweep.is_running for sweep in sweeps(tmp_path))
+    for record in records:
+        record.close()
+    assert not any(sweep.is_running for sweep in sweeps(tmp_path))
+
+
+def test_a_record_that_makes_no_sense_is_passed_over(tmp_path):
+    folder = tmp_path / "sweeps" / "2022-01-01_00-00-00"
+    folder.mkdir(parents=True)
+    for text in ("", "[]", json.dumps({"began": "x"})):
+        (folder / "sweep.json").write_text(text)
+        assert list(sweeps(tmp_path)) == []
+
+
+def test_settings_of_a_cluster_are_plain():
+    assert SlurmConfig(sbatch={"qos": "long", "mail-type": "END"}).sbatch["qos"] == "long"

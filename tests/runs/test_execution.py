@@ -1,0 +1,357 @@
+"""Runs and their records: skipped, forced, resumed, failed, busy, damaged."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from aswd.config.composition import Call, checked_plan, config_store_distances
+from aswd.distances import registry
+from aswd.runs import Run, RunState
+from aswd.runs import run as run_module
+from aswd.runs.checkpoints import Checkpoints, latest_checkpoint
+from aswd.runs.execution import execute_run
+from aswd.runs.locks import Locks
+from aswd.runs.signals import Interrupted
+from tests.runs.small import SMALL, small_spec
+
+
+def words(outcomes):
+    return [outcome.word for outcome in outcomes]
+
+
+def metrics_of(run):
+    """All columns but the last, which is a time."""
+    return np.loadtxt(run.folder / "metrics.csv", delimiter=",", skiprows=1)[:, :-1]
+
+
+class StopAfter(Checkpoints):
+    """Stops a run as a signal would, after so many steps."""
+
+    steps = 10
+    state_key = Checkpoints.__qualname__  # its state is that of the run that goes on
+
+    def on_train_batch_end(self, trainer, task, *args):
+        if trainer.global_step == self.steps:
+            self.request.number = 15
+        super().on_train_batch_end(trainer, task, *args)
+
+
+def cut_off(spec, monkeypatch, steps=10):
+    with monkeypatch.context() as patch:
+        patch.setattr(StopAfter, "steps", steps)
+        patch.setattr(run_module, "Checkpoints", StopAfter)
+        return execute_run(spec)
+
+
+@pytest.fixture
+def fragile():
+    """A distance that fails, or loses its value, on demand."""
+    behaviour = {"call": None, "do": None, "calls": 0}
+
+    @registry.register("test_fragile")
+    class Fragile(torch.nn.Module):
+        def __init__(self, seed=None):
+            super().__init__()
+            self.seed = seed
+
+        def forward(self, x, y):
+            behaviour["calls"] += 1
+            values = (x - y).square().mean((1, 2))
+            if behaviour["call"] in (behaviour["calls"], "every"):
+                return behaviour["do"](self, values)
+            return values
+
+    yield behaviour
+    registry._registry.pop("test_fragile")
+
+
+def fragile_spec(folder, *overrides):
+    config_store_distances()
+    (spec,) = checked_plan(Call([*SMALL, "distance=test_fragile", f"paths.output_dir={folder}", *overrides], False, None))
+    return spec
+
+
+def test_a_run_that_is_done_is_not_run_again_unless_forced(tmp_path):
+    spec = small_spec(tmp_path)
+    (first,) = execute_run(spec)
+    assert first.word == "done"
+    stamp = (first.run.folder / "status.json").stat().st_mtime_ns
+    assert words(execute_run(spec)) == ["skipped"]
+    assert (first.run.folder / "status.json").stat().st_mtime_ns == stamp
+    before = metrics_of(first.run)
+    assert words(execute_run(small_spec(tmp_path, "force=true"))) == ["done"]
+    assert (first.run.folder / "status.json").stat().st_mtime_ns > stamp
+    np.testing.assert_array_equal(metrics_of(first.run), before)
+
+
+def test_a_record_says_what_a_reader_asks(tmp_path):
+    (outcome,) = execute_run(small_spec(tmp_path, distance="aswd"))
+    result = outcome.run.result
+    assert set(result["versions"]) >= {"aswd", "torch", "pytorch-lightning", "python"}
+    assert result["wall_time"] > 0
+    assert result["peak_memory"] > 2**20
+    assert result["steps"] == 30
+    assert result["settings"]["distance"]["penalty_relative"] is True
+    assert result["final"]["log10_w2"] == pytest.approx(math.log10(result["final"]["w2"]))
+    config = yaml.safe_load((outcome.run.folder / "config.yaml").read_text())
+    assert config["seeds"] == [0]
+    assert config["distance"]["name"] == "aswd"
+
+
+@pytest.mark.parametrize("distance", ["aswd", "dswd", "max_swd"])
+def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
+    whole, parts = (small_spec(tmp_path / name, distance=distance) for name in ("whole", "parts"))
+    (expected,) = execute_run(whole)
+    for steps in (3, 11, 24):
+        (outcome,) = cut_off(parts, monkeypatch, steps)
+        assert outcome.word == "interrupted"
+        assert outcome.signal == 15
+        assert outcome.run.state is RunState.CUT_OFF
+    (outcome,) = execute_run(parts)
+    assert outcome.word == "done"
+    np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
+    samples = [np.load(run.folder / "samples.npz") for run in (outcome.run, expected.run)]
+    for name in samples[0]:
+        np.testing.assert_array_equal(samples[0][name], samples[1][name])
+    states = [torch.load(latest_checkpoint(run.folder / "checkpoints"))["state_dict"] for run in (outcome.run, expected.run)]
+    for name, value in states[0].items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, states[1][name]), name
+
+
+def test_a_batch_that_was_cut_off_while_it_wrote_its_records_is_completed(tmp_path):
+    spec = small_spec(tmp_path, "replicas=3")
+    assert words(execute_run(spec)) == ["done"] * 3
+    expected = [metrics_of(spec.run(seed)) for seed in range(3)]
+    (spec.run(1).folder / "status.json").unlink()
+    before = sorted(folder.name for folder in spec.folder.iterdir())
+    assert words(execute_run(spec)) == ["skipped", "done", "skipped"]
+    assert sorted(folder.name for folder in spec.folder.iterdir()) == before  # by the checkpoint of the batch
+    np.testing.assert_array_equal(metrics_of(spec.run(1)), expected[1])
+
+
+def test_one_seed_of_a_batch_that_is_made_again_is_made_alone(tmp_path):
+    spec = small_spec(tmp_path, "replicas=3")
+    execute_run(spec)
+    before = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    assert words(execute_run(small_spec(tmp_path, "seed=1", "force=true"))) == ["done"]
+    after = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    assert [seed for seed in range(3) if before[seed] != after[seed]] == [1]
+    assert spec.run(1).result["replicas"] == 1
+
+
+def test_only_seeds_that_are_missing_are_run(tmp_path):
+    assert words(execute_run(small_spec(tmp_path, "seed=1"))) == ["done"]
+    assert words(execute_run(small_spec(tmp_path, "replicas=3"))) == ["done", "skipped", "done"]
+
+
+def test_a_damaged_checkpoint_is_named_and_the_last_good_one_used(tmp_path, monkeypatch, capsys):
+    whole, parts = (small_spec(tmp_path / name, distance="aswd") for name in ("whole", "parts"))
+    (expected,) = execute_run(whole)
+    cut_off(parts, monkeypatch, 8)
+    cut_off(parts, monkeypatch, 16)
+    folder = parts.run(0).folder / "checkpoints"
+    good, bad = sorted(folder.glob("*.ckpt"))
+    bad.write_bytes(bad.read_bytes()[: bad.stat().st_size // 2])
+    (outcome,) = execute_run(parts)
+    assert "step=000000016.ckpt is damaged" in capsys.readouterr().err
+    assert len(list(folder.glob("step=000000016.ckpt.damaged-*"))) == 1
+    assert outcome.word == "done"
+    assert good.name == "step=000000008.ckpt"
+    np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
+
+
+def test_a_damaged_record_is_named_and_made_again(tmp_path, capsys):
+    spec = small_spec(tmp_path)
+    (outcome,) = execute_run(spec)
+    expected = metrics_of(outcome.run)
+    path = outcome.run.folder / "metrics.csv"
+    path.write_text(path.read_text()[:-5])
+    assert words(execute_run(spec)) == ["done"]
+    assert "metrics.csv has changed" in capsys.readouterr().err
+    np.testing.assert_array_equal(metrics_of(outcome.run), expected)
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
+    spec = small_spec(tmp_path)
+    locks = Locks()
+    assert locks.acquire(spec.run(0).lock)
+    (outcome,) = execute_run(spec)
+    assert outcome.word == "running"
+    assert outcome.run.state is RunState.RUNNING
+    locks.release()
+    assert words(execute_run(spec)) == ["done"]
+
+
+def fail(distance, values):
+    raise OSError("the disk is full")
+
+
+def test_a_failure_keeps_its_traceback_and_the_next_start_tries_again(tmp_path, fragile):
+    fragile |= {"call": 5, "do": fail}
+    spec = fragile_spec(tmp_path)
+    (outcome,) = execute_run(spec)
+    assert outcome.word == "failed"
+    assert outcome.run.status["reason"] == "OSError: the disk is full"
+    assert "in fail" in (outcome.run.folder / "error.txt").read_text()
+    assert not outcome.run.lock.exists()
+    fragile["call"] = None
+    (outcome,) = execute_run(spec)
+    assert outcome.word == "done"
+    assert not (outcome.run.folder / "error.txt").exists()
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_with_a_record(tmp_path, fragile):
+    fragile |= {"call": 7, "do": lambda distance, values: values * math.nan}
+    (outcome,) = execute_run(fragile_spec(tmp_path))
+    assert outcome.word == "failed"
+    assert outcome.run.status == {"status": "failed", "reason": "the loss of seed 0 is not finite at step 7", "step": 7}
+
+
+def test_one_seed_that_diverges_does_not_cost_the_others(tmp_path, fragile):
+    def spoil(distance, values):
+        return torch.where(torch.tensor(distance.seed) == 1, math.nan, values)
+
+    fragile |= {"call": 7, "do": spoil}
+    outcomes = execute_run(fragile_spec(tmp_path, "replicas=3"))
+    assert words(outcomes) == ["done", "failed", "done"]
+    assert outcomes[1].run.status["reason"] == "the loss of seed 1 is not finite at step 7"
+
+
+def test_particles_that_are_not_finite_cost_their_seed_only(tmp_path, fragile):
+    class Spoil(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, values):
+            return values.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * torch.tensor([1.0, math.nan])[: len(grad)]
+
+    fragile |= {"call": 4, "do": lambda distance, values: Spoil.apply(values)}
+    outcomes = execute_run(fragile_spec(tmp_path, "replicas=2"))
+    assert words(outcomes) == ["done", "failed"]
+    assert outcomes[1].run.status["step"] == 5  # the gradient of step 4 was spoiled
+
+
+def test_several_seeds_that_diverge_together_cost_one_more_start(tmp_path, fragile):
+    def spoil(distance, values):
+        return torch.where(torch.tensor(distance.seed) > 0, math.nan, values)
+
+    fragile |= {"call": 7, "do": spoil}
+    outcomes = execute_run(fragile_spec(tmp_path, "replicas=4"))
+    assert words(outcomes) == ["done", "failed", "failed", "failed"]
+    assert fragile["calls"] == 7 + 30
+
+
+def test_what_is_done_stays_done_when_the_mirror_or_another_record_fails(tmp_path, monkeypatch, capsys):
+    def no_network(*_):
+        raise OSError("no network")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module.loggers, "finish", no_network)
+        assert words(execute_run(small_spec(tmp_path / "mirror"))) == ["done"]
+    assert "OSError: no network" in capsys.readouterr().err
+
+    real, calls = Run.finish, []
+
+    def disk_full(self, *args):
+        calls.append(self)
+        if len(calls) == 2:
+            raise OSError("disk full")
+        real(self, *args)
+
+    spec = small_spec(tmp_path / "disk", "replicas=3")
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", disk_full)
+        assert words(execute_run(spec)) == ["done", "failed", "failed"]
+    assert words(execute_run(spec)) == ["skipped", "done", "done"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"seeds: 3", b"[1, 2"])
+def test_a_damaged_batch_configuration_is_set_aside(tmp_path, content, capsys):
+    execute_run(small_spec(tmp_path, "replicas=2"))
+    spec = small_spec(tmp_path, "seed=5")
+    (spec.folder / "seeds=0-1" / "config.yaml").write_bytes(content)
+    assert words(execute_run(spec)) == ["done"]
+    assert "config.yaml is damaged" in capsys.readouterr().err
+
+
+def test_what_cannot_even_be_claimed_is_failed_and_not_raised(tmp_path):
+    spec = small_spec(tmp_path, "replicas=2")
+    spec.folder.mkdir(parents=True)
+    (spec.folder / "seed=0").write_text("in the way")
+    assert words(execute_run(spec)) == ["failed", "done"]
+
+
+def test_a_seal_of_garbage_is_a_damaged_checkpoint(tmp_path, monkeypatch):
+    spec = small_spec(tmp_path)
+    cut_off(spec, monkeypatch, 8)
+    cut_off(spec, monkeypatch, 16)
+    folder = spec.run(0).folder / "checkpoints"
+    (folder / "step=000000016.sha256").write_bytes(b"\xff\xfe\x00")
+    assert latest_checkpoint(folder).name == "step=000000008.ckpt"
+
+
+def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
+    cut_off(small_spec(tmp_path), monkeypatch, 16)
+    (outcome,) = execute_run(small_spec(tmp_path, "task.num_frames=7"))
+    assert outcome.word == "done"
+    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 1, 3, 8, 13, 21, 30]  # 30 (k/6)^2
+
+
+def test_force_makes_a_damaged_run_again_from_the_beginning(tmp_path):
+    (outcome,) = execute_run(small_spec(tmp_path))
+    (outcome.run.folder / "metrics.csv").write_text("")
+    before = (outcome.run.folder / "checkpoints" / "step=000000030.ckpt").stat().st_mtime_ns
+    assert words(execute_run(small_spec(tmp_path, "force=true"))) == ["done"]
+    assert (outcome.run.folder / "checkpoints" / "step=000000030.ckpt").stat().st_mtime_ns > before
+
+
+def test_a_lost_lock_stops_the_run(tmp_path, monkeypatch):
+    class Robbed(Checkpoints):
+        def on_train_batch_end(self, trainer, task, *args):
+            self.locks.lost = self.folder
+            super().on_train_batch_end(trainer, task, *args)
+
+    monkeypatch.setattr(run_module, "Checkpoints", Robbed)
+    (outcome,) = execute_run(small_spec(tmp_path))
+    assert outcome.word == "running"
+    assert "taken over" in outcome.text
+    assert not (outcome.run.folder / "status.json").exists()  # the folder is another's now
+
+
+def test_max_steps_cuts_a_run_short_under_a_key_of_its_own(tmp_path):
+    cut, whole, no_cut = (small_spec(tmp_path, *more) for more in (["trainer.max_steps=12"], [], ["trainer.max_steps=500"]))
+    assert cut.key != whole.key == no_cut.key
+    (outcome,) = execute_run(cut)
+    assert outcome.run.result["steps"] == 12
+    assert metrics_of(outcome.run)[:, 0].tolist() == [1, 5, 10, 12]
+
+
+def test_global_random_state_is_restored_for_distances_that_draw_from_it(tmp_path, fragile, monkeypatch):
+    results = []
+    for name, cut in (("whole", False), ("parts", True)):
+        spec = fragile_spec(tmp_path / name)
+        fragile |= {"call": "every", "do": lambda distance, values: values * (1 + torch.rand(())) * (1 + np.random.rand())}  # noqa: NPY002
+        if cut:
+            cut_off(spec, monkeypatch, 10)
+        (outcome,) = execute_run(spec)
+        results.append(metrics_of(outcome.run))
+    np.testing.assert_array_equal(*results)
+
+
+def test_what_is_written_holds_no_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_API_KEY", "s3cr3t" * 8)
+    execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=offline"))
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
+
+
+def test_interruption_names_signal_and_step():
+    assert str(Interrupted(2, 17)) == "stopped by SIGINT after step 17"
+    assert json.dumps(RunState.DONE) == '"done"'
