@@ -6,7 +6,8 @@ import torch
 from PIL import Image
 
 from aswd.data import cifar10
-from aswd.data.cifar10 import Cifar10, Cifar10Config
+from aswd.data.cifar10 import Cifar10
+from aswd.data.configs import Cifar10Config
 from aswd.utils.errors import UserError
 from tests.data.small import write_cifar10
 

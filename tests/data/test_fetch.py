@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aswd.cli.main import main
-from aswd.data.image_folder import ImageFolderConfig
+from aswd.data.configs import ImageFolderConfig
 from aswd.launchers.launch import _prepare_data
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from aswd.data import mnist_files
-from aswd.data.mnist import Mnist, MnistConfig
+from aswd.data.configs import MnistConfig
+from aswd.data.mnist import Mnist
 from aswd.data.mnist_files import FILES
 from aswd.utils.errors import UserError
 from tests.data.small import expect_mnist, idx, mnist_contents, write_mnist

@@ -6,9 +6,10 @@ import torch
 from PIL import Image
 
 from aswd.data import celeba
-from aswd.data.celeba import CelebA, CelebAConfig
+from aswd.data.celeba import CelebA
+from aswd.data.configs import CelebAConfig, ImageFolderConfig
 from aswd.data.image_files import read_picture
-from aswd.data.image_folder import ImageFolder, ImageFolderConfig
+from aswd.data.image_folder import ImageFolder
 from aswd.utils.errors import UserError
 from tests.data.small import write_celeba, write_picture
 

@@ -9,8 +9,9 @@ import torch
 from PIL import Image, ImageDraw
 
 from aswd.config.composition import Call, checked_plan
+from aswd.data.configs import ShapesConfig
 from aswd.data.shape_kinds import SHAPES, shape
-from aswd.data.shapes import Shapes, ShapesConfig
+from aswd.data.shapes import Shapes
 from aswd.utils.errors import UserError
 
 PLANE = ["disk", "ring", "square", "triangle", "star", "heart", "cross", "moons"]

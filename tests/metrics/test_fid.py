@@ -5,7 +5,8 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.images import Synthetic, SyntheticConfig
+from aswd.data.configs import SyntheticConfig
+from aswd.data.images import Synthetic
 from aswd.metrics import fid as module
 from aswd.metrics.fid import Inception, MissingWeights, fid, inception_weights
 from aswd.metrics.reference import reference

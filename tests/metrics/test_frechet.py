@@ -5,7 +5,8 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.images import Synthetic, SyntheticConfig
+from aswd.data.configs import SyntheticConfig
+from aswd.data.images import Synthetic
 from aswd.metrics.frechet import Moments, frechet_distance
 from aswd.metrics.reference import FrechetToReference, reference
 from aswd.utils.errors import UserError

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from aswd.cli.main import main
-from aswd.data.mnist import Mnist, MnistConfig
+from aswd.data.configs import MnistConfig
+from aswd.data.mnist import Mnist
 from aswd.metrics import mnist_features as module
 from aswd.metrics.mnist_features import mnist_features
 from aswd.metrics.reference import FrechetToReference, reference

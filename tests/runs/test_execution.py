@@ -11,7 +11,7 @@ import yaml
 from aswd.config.composition import Call, checked_plan, config_store_distances
 from aswd.distances import registry
 from aswd.runs import Run, RunState
-from aswd.runs import run as run_module
+from aswd.runs import execution as run_module
 from aswd.runs.checkpoints import Checkpoints, latest_checkpoint
 from aswd.runs.execution import execute_run
 from aswd.runs.locks import Locks

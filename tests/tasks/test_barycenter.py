@@ -6,16 +6,18 @@ import torch
 from torch import nn
 
 from aswd.config.composition import Call, checked_plan
-from aswd.data.shapes import Shapes, ShapesConfig
+from aswd.data.configs import ShapesConfig
+from aswd.data.shapes import Shapes
 from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.runs.execution import execute_run
-from aswd.tasks.barycenter import Barycenter, BarycenterConfig
+from aswd.tasks.barycenter import Barycenter
 from aswd.tasks.barycenter_figures import colours, plane
 from aswd.tasks.base import Diverged
+from aswd.tasks.configs import BarycenterConfig
 from aswd.tasks.mixtures import mixtures
 from aswd.utils.errors import UserError
-from tests.runs.test_run import cut_off, metrics_of
+from tests.runs.test_execution import cut_off, metrics_of
 
 SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.progress=false", "trainer.threads=1"]
 MOVED = np.array([3.0, -1.0])

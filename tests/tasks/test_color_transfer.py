@@ -16,7 +16,7 @@ from aswd.distances import build
 from aswd.runs.execution import execute_run
 from aswd.tasks.color_figures import gradient_similarity, new_colours, small
 from aswd.utils.errors import UserError
-from tests.runs.test_run import cut_off, metrics_of
+from tests.runs.test_execution import cut_off, metrics_of
 
 SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false"]
 

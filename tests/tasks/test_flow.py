@@ -8,12 +8,14 @@ import torch
 from torch import nn
 
 from aswd.data import DATA, data_settings
+from aswd.data.configs import ToyConfig
 from aswd.data.registry import data_module
 from aswd.distances import available, build
 from aswd.metrics import exact_wasserstein
 from aswd.runs.execution import execute_run
 from aswd.tasks.base import Diverged
-from aswd.tasks.flow import Flow, FlowConfig, source
+from aswd.tasks.configs import FlowConfig
+from aswd.tasks.flow import Flow, source
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.utils.metric_history import MetricHistory
 from tests.runs.small import small_spec
@@ -136,7 +138,6 @@ def test_on_a_gpu_no_step_looks_at_a_value():
 
 
 def small_data():
-    from aswd.data.toy import ToyConfig
 
     return ToyConfig("knot", num_samples=20)
 

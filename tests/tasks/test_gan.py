@@ -18,7 +18,7 @@ from aswd.tasks.gan import Gan
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.pixels import from_bytes, to_bytes
 from aswd.utils.errors import UserError
-from tests.runs.test_run import cut_off, metrics_of
+from tests.runs.test_execution import cut_off, metrics_of
 from tests.tasks.tiny import plan, tiny_gan
 
 

@@ -14,7 +14,7 @@ from aswd.runs.execution import execute_run
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.generator import PixelGenerator
 from aswd.utils.errors import UserError
-from tests.runs.test_run import cut_off, metrics_of
+from tests.runs.test_execution import cut_off, metrics_of
 from tests.tasks.tiny import tiny_generator
 
 

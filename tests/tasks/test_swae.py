@@ -13,12 +13,12 @@ from aswd.config.composition import Call, checked_plan
 from aswd.data.images import Order, Synthetic
 from aswd.data.priors import PRIORS, draw_prior
 from aswd.distances import available, build
-from aswd.runs import run as run_module
+from aswd.runs import execution as run_module
 from aswd.runs.checkpoints import latest_checkpoint
 from aswd.runs.execution import execute_run
 from aswd.tasks.swae import Swae
 from aswd.utils.errors import UserError
-from tests.runs.test_run import StopAfter
+from tests.runs.test_execution import StopAfter
 
 SMALL = [
     *("task=swae", "data=synthetic", "data.channels=1", "data.size=8", "data.num_train=43", "data.num_test=26"),

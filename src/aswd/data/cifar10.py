@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tarfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +12,6 @@ from torch import Tensor
 
 from aswd.data.download import Unreachable, check_file, download
 from aswd.data.images import ImageData, resized
-from aswd.utils.checks import check_at_least
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically
 
@@ -32,25 +29,6 @@ CHECKSUMS = {
     "test_batch": "40351d587109b95175f43aff81a1287e",
 }
 BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
-
-
-@dataclass
-class Cifar10Config:
-    """Options of CIFAR10.
-
-    Args:
-        size: pixels a side; 64 as the paper's GAN has it, bilinear; 32 is as they come.
-        root: the folder of data sets; the files are in ``cifar-10-batches-py`` below it, or ``cifar-10-python.tar.gz`` is there.
-    """
-
-    kind: ClassVar[str] = "images"
-    channels: ClassVar[int] = 3
-    name: str = "cifar10"
-    size: int = 64
-    root: str = field(default="data", metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        check_at_least("size", self.size, 4, whole=True)
 
 
 class Cifar10(ImageData):

@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from aswd.data.image_files import SUFFIXES, check_fingerprint, decoded, find_pictures, fingerprint, fitted
+from aswd.data.configs import ImageFolderConfig
+from aswd.data.image_files import SUFFIXES, decoded, find_pictures, fingerprint, fitted
 from aswd.data.images import SPLITS, ImageData
-from aswd.utils.checks import check_at_least
 from aswd.utils.errors import UserError
-
-
-@dataclass
-class ImageFolderConfig:
-    """Options of a folder of pictures.
-
-    The folder is not part of what identifies a run, since a copy elsewhere gives the same numbers; the pictures are. ``fingerprint``
-    stands for them: names and sizes, which takes a look at the folder and not at gigabytes, and is the same on another machine.
-
-    Args:
-        root: the folder. Pictures may lie in folders below it. Those of ``train`` and ``test``, if it has both, are the splits.
-        size: pixels a side: the shorter side is resized to it, the middle of the longer one is kept.
-        channels: 3 (colour; grey pictures are refused) or 1 (all are made grey).
-        test_every: without a folder ``test`` every n-th picture, in the order of names, is the test split.
-        cache_dir: where the decoded pictures are kept.
-        fingerprint: of names and sizes of the pictures; filled in.
-    """
-
-    kind: ClassVar[str] = "images"
-    name: str = "image_folder"
-    root: str = field(default="", metadata={"changes_numbers": False})
-    size: int = 64
-    channels: int = 3
-    test_every: int = 10
-    cache_dir: str = field(default="data/decoded", metadata={"changes_numbers": False})
-    fingerprint: str = ""
-
-    def __post_init__(self) -> None:
-        check_at_least("size", self.size, 4, whole=True)
-        check_at_least("test_every", self.test_every, 2, whole=True)
-        if self.channels not in (1, 3):
-            raise ValueError(f"channels must be 1 (grey) or 3 (colour); got {self.channels}")
-        if self.root and Path(self.root).is_dir():
-            self.fingerprint = check_fingerprint(self.fingerprint, fingerprint(find_pictures(Path(self.root)), Path(self.root)))
 
 
 class ImageFolder(ImageData):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +12,6 @@ from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
 from aswd.data.loaders import StepLoader
-from aswd.utils.checks import check_at_least
 
 SPLITS = ("train", "test")
 
@@ -97,32 +94,6 @@ class ImageData(LightningDataModule):
     def train_dataloader(self) -> StepLoader:
         """The pictures stay with the task, on its device; a step is handed nothing but its turn."""
         return StepLoader()
-
-
-@dataclass
-class SyntheticConfig:
-    """Options of the synthetic pictures.
-
-    Args:
-        num_train: pictures of the train split.
-        num_test: pictures of the test split.
-        channels: 1 (grey) or 3 (colour).
-        size: pixels a side.
-    """
-
-    kind: ClassVar[str] = "images"
-    name: str = "synthetic"
-    num_train: int = 2048
-    num_test: int = 512
-    channels: int = 3
-    size: int = 64
-
-    def __post_init__(self) -> None:
-        for name in ("num_train", "num_test"):
-            check_at_least(name, getattr(self, name), 2, whole=True)
-        check_at_least("size", self.size, 4, whole=True)
-        if self.channels not in (1, 3):
-            raise ValueError(f"channels must be 1 (grey) or 3 (colour); got {self.channels}")
 
 
 class Synthetic(ImageData):

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from aswd.data.images import ImageData, resized
 from aswd.data.mnist_files import PREFIX, SOURCES, fetch, read_idx
-from aswd.utils.checks import check_at_least
 from aswd.utils.errors import UserError
-
-
-@dataclass
-class MnistConfig:
-    """Options of MNIST and Fashion-MNIST.
-
-    Args:
-        name: ``mnist`` or ``fashion_mnist``.
-        size: pixels a side; other than 28, they are resized.
-        root: the folder of data sets; the files are in ``MNIST/raw`` or ``FashionMNIST/raw`` below it.
-    """
-
-    kind: ClassVar[str] = "images"
-    channels: ClassVar[int] = 1
-    name: str
-    size: int = 28
-    root: str = field(default="data", metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        check_at_least("size", self.size, 4, whole=True)
 
 
 class Mnist(ImageData):

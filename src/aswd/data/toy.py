@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
+from aswd.data.configs import ToyConfig
 from aswd.data.loaders import StepLoader
-from aswd.utils.checks import check_at_least
 
 _STREAM = 1  # of the random numbers of a seed, which source and directions share with the target
 
@@ -97,27 +95,6 @@ def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
     """
     points = TARGETS[name](num_samples, np.random.default_rng([seed, _STREAM]))
     return torch.from_numpy(np.pad(points, ((0, 0), (0, dim - 2))).astype(np.float32))
-
-
-@dataclass
-class ToyConfig:
-    """Options of the toy targets.
-
-    Args:
-        name: one of :data:`TARGETS`.
-        num_samples: N, points of the target.
-        dim: d >= 2; above two, the target lies in the plane of the first two coordinates.
-    """
-
-    kind: ClassVar[str] = "points"
-    name: str
-    num_samples: int = 500
-    dim: int = 2
-
-    def __post_init__(self) -> None:
-        # Eight centres, or the two moons, need a point each; 25 Gaussians as many as there are.
-        check_at_least("num_samples", self.num_samples, 25 if self.name == "gaussians_25" else 8, whole=True)
-        check_at_least("dim", self.dim, 2, whole=True)
 
 
 class ToyTargets(LightningDataModule):

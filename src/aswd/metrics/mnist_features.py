@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
+from aswd.data.configs import MnistConfig
 from aswd.data.images import Order, resized
-from aswd.data.mnist import Mnist, MnistConfig
+from aswd.data.mnist import Mnist
 from aswd.metrics.reference import check_images
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,53 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.data.shapes import Shapes, ShapesConfig
+from aswd.data.configs import ShapesConfig
+from aswd.data.shapes import Shapes
 from aswd.distances import options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.tasks import barycenter_figures, flow_figures
 from aswd.tasks.base import Task
+from aswd.tasks.configs import BarycenterConfig
 from aswd.tasks.flow import held_down_defaults
-from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
-from aswd.tasks.particles import ParticleConfig, source
-from aswd.utils.checks import check_at_least
+from aswd.tasks.particles import source
 from aswd.utils.metric_history import MetricHistory
 
 _NUM_PROJECTIONS = 100
-
-
-@dataclass
-class BarycenterConfig(ParticleConfig):
-    """Options of the barycenters.
-
-    Args:
-        weights: of the clouds, for one barycenter.
-        grid: n, for three clouds: all weights (i, j, k) / n.
-        strip: n, for two clouds: all weights (n - i, i) / n. Of weights, grid and strip one can be given; if none is: a grid of 4 for
-            three clouds, a strip of 10 for two, equal weights for any other number.
-        power: of the distance in the objective. 2 is what makes a barycenter; with 1, the paper's equation to the letter, the minimum is a
-            median, which for two clouds is the one with the larger weight.
-    """
-
-    name: str = "barycenter"
-    iterations: int = 500
-    lr: float = 0.02
-    source: str = "uniform"
-    evaluate_every: int = 50
-    weights: list[float] | None = None
-    grid: int | None = None
-    strip: int | None = None
-    power: float = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_steps(self.weights, self.grid, self.strip)
-        if self.weights is not None:
-            check_mixture(self.weights)
-        check_at_least("power", self.power, 1)
-
-    def mixtures(self, num_clouds: int) -> np.ndarray:
-        """The weights of all barycenters, ``[W, num_clouds]``."""
-        return mixtures(self.weights, self.grid, self.strip, num_clouds)
 
 
 class Barycenter(Task):

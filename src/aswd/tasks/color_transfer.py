@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,49 +17,10 @@ from aswd.metrics import exact_wasserstein
 from aswd.tasks import color_figures
 from aswd.tasks.alignment import averaged_alignment, barycentric_projection
 from aswd.tasks.base import Task
-from aswd.utils.checks import check_at_least, check_choice
+from aswd.tasks.configs import ColorTransferConfig
 from aswd.utils.metric_history import MetricHistory
 
 METHODS = ("alignment", "flow")
-
-
-@dataclass
-class ColorTransferConfig:
-    """Options of the colour transfer.
-
-    Args:
-        method: ``alignment``, the paper's: matchings along the directions of the distance, averaged; or ``flow``: the palette descends
-            the distance by Adam.
-        iterations: calls of the distance, in each of which it learns what it learns, before its directions are used; or Adam steps.
-            A distance that keeps nothing from call to call is called once for an alignment.
-        lr: Adam's learning rate in the flow.
-        betas: Adam's decay rates there.
-        weighted: clusters count by their pixels; in the paper they all count the same.
-        keep_detail: repaint a pixel with its cluster's new colour plus the pixel's offset from the old centre, so that gradients
-            within and between clusters stay smooth; else, as in the paper, with the new colour alone.
-        evaluate_every: metrics are taken at the first iteration, at every n-th and at the last.
-        pictures: save the picture, and source, target and result side by side.
-    """
-
-    name: str = "color_transfer"
-    method: str = "alignment"
-    iterations: int = 100
-    lr: float = 0.01
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
-    weighted: bool = False
-    keep_detail: bool = False
-    evaluate_every: int = 50
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        check_choice("method", self.method, METHODS)
-        for name in ("iterations", "evaluate_every"):
-            check_at_least(name, getattr(self, name), 1, whole=True)
-        if self.iterations > 10**9:
-            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
 
 
 class ColorTransfer(Task):

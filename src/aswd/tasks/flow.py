@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +15,9 @@ from aswd.distances import options
 from aswd.metrics import ExactWasserstein
 from aswd.tasks import flow_figures
 from aswd.tasks.base import Task
-from aswd.tasks.particles import ParticleConfig, source
-from aswd.utils.checks import check_at_least
+from aswd.tasks.configs import FlowConfig
+from aswd.tasks.particles import source
 from aswd.utils.metric_history import MetricHistory
-
-
-@dataclass
-class FlowConfig(ParticleConfig):
-    """Options of the flow; the defaults are the released code's.
-
-    Args:
-        num_frames: of the animation; 0 for none.
-    """
-
-    name: str = "flow"
-    num_frames: int = field(default=40, metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least("num_frames", self.num_frames, 0, whole=True)
 
 
 class Flow(Task):

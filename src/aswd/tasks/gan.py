@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,61 +16,12 @@ from aswd.distances import CosinePenalty
 from aswd.metrics.fid import FrechetInceptionDistance, Inception, MissingWeights
 from aswd.metrics.reference import reference
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
-from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeConfig, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
+from aswd.tasks.configs import GanConfig
+from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeTask, check_fits, common_defaults, inner_loop, seeded
 from aswd.tasks.parallel import gathered, summed, world_size
-from aswd.tasks.pixels import PIXEL_RANGES, from_bytes, to_bytes
-from aswd.utils.checks import check_at_least, check_choice
+from aswd.tasks.pixels import from_bytes, to_bytes
 
 DISCRIMINATOR_STEPS = ("separate", "joint")
-
-
-@dataclass
-class GanConfig(GenerativeConfig):
-    """Options of the GAN. Those that are null are given by the reading and the data.
-
-    Args:
-        epochs: 200, or 100 for CelebA.
-        latent_dim: of the noise: 32 in the released code, 100 in the paper.
-        last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
-        pixel_range: of the real pictures: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
-            ``symmetric``, [-1, 1], is what the paper's Tanh asks for.
-        discriminator_steps: ``separate``: a step on real and one on generated pictures, as released; ``joint``: one on both.
-        pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
-        width: channels of the networks, 64 in the paper.
-        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th: 10th, or 5th for CelebA.
-        evaluate_every: the same in iterations, instead.
-        fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
-        num_fid_samples: generated pictures of an FID, against all of the train split.
-        fid_weights: file of the Inception weights; found or fetched, if nothing is said.
-        fid_cache_dir: where the moments of the real pictures are kept.
-    """
-
-    name: str = "gan"
-    epochs: int | None = None
-    last_relu: bool | None = None
-    pixel_range: str | None = None
-    discriminator_steps: str = "separate"
-    pretraining_steps: int = 1000
-    width: int = 64
-    evaluate_epochs: int | None = None
-    evaluate_every: int | None = None
-    fid: str = "auto"
-    num_fid_samples: int = 20_000
-    fid_weights: str | None = field(default=None, metadata={"changes_numbers": False})
-    fid_cache_dir: str = field(default="data/statistics", metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
-        if self.pixel_range is not None:
-            check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
-        self.fid = self.fid.lower()  # of YAML's true and false
-        check_choice("fid", self.fid, ["auto", "true", "false"])
-        check_at_least("num_fid_samples", self.num_fid_samples, 2, whole=True)
-        check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
-        for name in ("width", "evaluate_epochs", "evaluate_every"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
 
 
 class Gan(GenerativeTask):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,52 +18,9 @@ from aswd.tasks import image_figures
 from aswd.tasks.base import Task
 from aswd.tasks.parallel import average_gradients, share
 from aswd.tasks.pixels import to_bytes
-from aswd.utils.checks import check_at_least
 from aswd.utils.metric_history import MetricHistory
 
 NETWORKS, NOISE, FIXED_NOISE = 4, 5, 6  # streams of the random numbers of a seed
-
-
-@dataclass
-class GenerativeConfig:
-    """Options that the generative tasks share; the defaults are the paper's.
-
-    Args:
-        epochs: of training, by which the paper counts.
-        iterations: steps, instead of epochs.
-        batch_size: pictures a step.
-        lr: Adam's learning rate.
-        betas: Adam's decay rates.
-        latent_dim: of the noise, which is standard normal.
-        clip_grad_norm: bound on the norm of a network's gradient; none, if nothing is said.
-        compile: let torch compile the networks.
-        num_samples: pictures of a grid.
-        pictures: draw a grid at every evaluation.
-    """
-
-    name: str = ""
-    epochs: int = 200
-    iterations: int | None = None
-    batch_size: int = 512
-    lr: float = 0.0005
-    betas: list[float] = field(default_factory=lambda: [0.5, 0.999])
-    latent_dim: int | None = None
-    clip_grad_norm: float | None = None
-    compile: bool = field(default=False, metadata={"changes_numbers": False})
-    num_samples: int = field(default=64, metadata={"changes_numbers": False})
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "iterations", "batch_size", "latent_dim", "num_samples"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
-        if self.batch_size < 2:
-            raise ValueError(f"batch_size must be a whole number of at least 2; got {self.batch_size}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
-        if self.clip_grad_norm is not None:
-            check_at_least("clip_grad_norm", self.clip_grad_norm, 0, strictly=True)
 
 
 def inner_loop(name: str) -> str | None:

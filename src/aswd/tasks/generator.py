@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from torch import Tensor, nn
 from aswd.data.images import ImageData
 from aswd.distances import build
 from aswd.metrics import exact_wasserstein
-from aswd.nets.mlp import OUTPUTS, MLPGenerator
+from aswd.nets.mlp import MLPGenerator
+from aswd.tasks.configs import GeneratorConfig
 from aswd.tasks.generative import (
     FIXED_NOISE,
     NETWORKS,
-    GenerativeConfig,
     GenerativeTask,
     check_fits,
     common_defaults,
@@ -26,39 +25,9 @@ from aswd.tasks.generative import (
 )
 from aswd.tasks.parallel import gathered
 from aswd.tasks.pixels import from_bytes
-from aswd.utils.checks import check_at_least, check_choice
 
 _TEST, _SLICES = 7, 8  # streams of a seed: which test pictures are compared with, and along which directions
 NUM_W2_SAMPLES = 2000
-
-
-@dataclass
-class GeneratorConfig(GenerativeConfig):
-    """Options of the MNIST generator; the defaults are those of the DSWD's code, which the paper follows.
-
-    Args:
-        hidden: units of the generator's first hidden layer; the others have two and four times as many.
-        output: what the generator ends in: ``relu``, as its other layers, or ``sigmoid``.
-        evaluate_every: iterations from one evaluation to the next; the first comes after the first.
-        num_w2_samples: test pictures, and as many generated ones, between which W2 and SWD are taken: 2000, or all if there are fewer,
-            if nothing is said; 10000 as published, which takes half a minute and 1.8 GB a time.
-        num_swd_projections: directions of that SWD; 10000 as published.
-    """
-
-    name: str = "generator"
-    latent_dim: int = 32
-    hidden: int = 100
-    output: str = "relu"
-    evaluate_every: int = 100
-    num_w2_samples: int | None = None
-    num_swd_projections: int = 1000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("output", self.output, OUTPUTS)
-        for name in ("hidden", "evaluate_every", "num_w2_samples", "num_swd_projections"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
 
 
 class PixelGenerator(GenerativeTask):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,73 +12,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from aswd.data.images import ImageData, Order
-from aswd.data.priors import check_prior, draw_prior
+from aswd.data.priors import draw_prior
 from aswd.distances import options
 from aswd.metrics import ExactWasserstein
 from aswd.nets.autoencoder import Decoder, Encoder, check_size
 from aswd.tasks import swae_figures
 from aswd.tasks.base import Task
+from aswd.tasks.configs import SwaeConfig
 from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.pixels import from_bytes, to_bytes
-from aswd.utils.checks import check_at_least
 from aswd.utils.metric_history import MetricHistory
 
 _NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
 _AT_ONCE = 500  # pictures, where all of a split are looked at
-
-
-@dataclass
-class SwaeConfig:
-    """Options of the autoencoder; what the paper does not give is the usual public code's.
-
-    Args:
-        prior: of the code: ``ring``, ``disk``, ``square``, ``gaussian``, ``mixture`` or ``swiss_roll``.
-        latent_dim: dimension of the code; 2 but for ``gaussian`` and ``mixture``.
-        bce_weight: of the binary cross-entropy in the loss.
-        l1_weight: of the absolute error in the loss.
-        distance_weight: of the distance in the loss; the reading's, if nothing is said.
-        squared: whether the distance enters the loss squared; as the reading has it, if nothing is said.
-        normalise: mean and standard deviation by which the encoder's pictures, in [0, 1], are normalised.
-        lr: RMSprop's learning rate.
-        alpha: RMSprop's decay rate.
-        batch_size: pictures a step, and points of the prior.
-        epochs: of training.
-        iterations: steps, instead of epochs.
-        evaluate_every: metrics are taken at the first iteration and at every n-th; every epoch, if nothing is said.
-        num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
-        pictures: draw the run when it is done.
-    """
-
-    name: str = "swae"
-    prior: str = "ring"
-    latent_dim: int = 2
-    bce_weight: float = 1.0
-    l1_weight: float = 1.0
-    distance_weight: float | None = None
-    squared: bool | None = None
-    normalise: list[float] = field(default_factory=lambda: [0.1307, 0.3081])
-    lr: float = 0.001
-    alpha: float = 0.9
-    batch_size: int = 500
-    epochs: int = 30
-    iterations: int | None = None
-    evaluate_every: int | None = None
-    num_w2_samples: int = 2000
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
-
-    def __post_init__(self) -> None:
-        for name in ("latent_dim", "batch_size", "epochs", "iterations", "evaluate_every", "num_w2_samples"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
-        check_prior(self.prior, self.latent_dim)
-        for name in ("bce_weight", "l1_weight", "distance_weight"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 0)
-        if len(self.normalise) != 2 or not self.normalise[1] > 0:
-            raise ValueError(f"normalise must be a mean and a standard deviation above 0; got {self.normalise}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if not 0 <= self.alpha < 1:
-            raise ValueError(f"alpha must be a number of at least 0 and below 1; got {self.alpha}")
 
 
 class Swae(Task):

@@ -1,0 +1,323 @@
+"""Options of the tasks, with their types and defaults.
+
+They stand apart from the tasks, which import Lightning: a configuration is checked without that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aswd.data.priors import check_prior
+from aswd.nets.mlp import OUTPUTS
+from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
+from aswd.tasks.pixels import PIXEL_RANGES
+from aswd.utils.checks import check_at_least, check_choice
+
+SOURCES = ("normal", "uniform")
+DISCRIMINATOR_STEPS = ("separate", "joint")
+METHODS = ("alignment", "flow")
+
+
+@dataclass
+class ParticleConfig:
+    """Options of such a task; the defaults are those of the released flow.
+
+    Args:
+        iterations: Adam steps of the particles.
+        lr: Adam's learning rate.
+        betas: Adam's decay rates.
+        source: what the particles are drawn from: ``normal``, N(0, I), or ``uniform`` on [-1, 1]^d.
+        source_scale: factor on the source.
+        num_particles: as many as the target has points, if nothing is said.
+        evaluate_every: W2 is taken at the first iteration and at every n-th.
+        pictures: draw the run when it is done.
+    """
+
+    name: str
+    iterations: int = 2000
+    lr: float = 0.002
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    source: str = "normal"
+    source_scale: float = 1.0
+    num_particles: int | None = None
+    evaluate_every: int = 5
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        check_at_least("iterations", self.iterations, 1, whole=True)
+        if self.iterations > 10**9:
+            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
+        check_at_least("lr", self.lr, 0, strictly=True)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
+        check_choice("source", self.source, SOURCES)
+        check_at_least("source_scale", self.source_scale, 0, strictly=True)
+        if self.num_particles is not None:
+            check_at_least("num_particles", self.num_particles, 1, whole=True)
+        check_at_least("evaluate_every", self.evaluate_every, 1, whole=True)
+
+
+@dataclass
+class FlowConfig(ParticleConfig):
+    """Options of the flow; the defaults are the released code's.
+
+    Args:
+        num_frames: of the animation; 0 for none.
+    """
+
+    name: str = "flow"
+    num_frames: int = field(default=40, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least("num_frames", self.num_frames, 0, whole=True)
+
+
+@dataclass
+class BarycenterConfig(ParticleConfig):
+    """Options of the barycenters.
+
+    Args:
+        weights: of the clouds, for one barycenter.
+        grid: n, for three clouds: all weights (i, j, k) / n.
+        strip: n, for two clouds: all weights (n - i, i) / n. Of weights, grid and strip one can be given; if none is: a grid of 4 for
+            three clouds, a strip of 10 for two, equal weights for any other number.
+        power: of the distance in the objective. 2 is what makes a barycenter; with 1, the paper's equation to the letter, the minimum is a
+            median, which for two clouds is the one with the larger weight.
+    """
+
+    name: str = "barycenter"
+    iterations: int = 500
+    lr: float = 0.02
+    source: str = "uniform"
+    evaluate_every: int = 50
+    weights: list[float] | None = None
+    grid: int | None = None
+    strip: int | None = None
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_steps(self.weights, self.grid, self.strip)
+        if self.weights is not None:
+            check_mixture(self.weights)
+        check_at_least("power", self.power, 1)
+
+    def mixtures(self, num_clouds: int) -> np.ndarray:
+        """The weights of all barycenters, ``[W, num_clouds]``."""
+        return mixtures(self.weights, self.grid, self.strip, num_clouds)
+
+
+@dataclass
+class GenerativeConfig:
+    """Options that the generative tasks share; the defaults are the paper's.
+
+    Args:
+        epochs: of training, by which the paper counts.
+        iterations: steps, instead of epochs.
+        batch_size: pictures a step.
+        lr: Adam's learning rate.
+        betas: Adam's decay rates.
+        latent_dim: of the noise, which is standard normal.
+        clip_grad_norm: bound on the norm of a network's gradient; none, if nothing is said.
+        compile: let torch compile the networks.
+        num_samples: pictures of a grid.
+        pictures: draw a grid at every evaluation.
+    """
+
+    name: str = ""
+    epochs: int = 200
+    iterations: int | None = None
+    batch_size: int = 512
+    lr: float = 0.0005
+    betas: list[float] = field(default_factory=lambda: [0.5, 0.999])
+    latent_dim: int | None = None
+    clip_grad_norm: float | None = None
+    compile: bool = field(default=False, metadata={"changes_numbers": False})
+    num_samples: int = field(default=64, metadata={"changes_numbers": False})
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "iterations", "batch_size", "latent_dim", "num_samples"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+        if self.batch_size < 2:
+            raise ValueError(f"batch_size must be a whole number of at least 2; got {self.batch_size}")
+        check_at_least("lr", self.lr, 0, strictly=True)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
+        if self.clip_grad_norm is not None:
+            check_at_least("clip_grad_norm", self.clip_grad_norm, 0, strictly=True)
+
+
+@dataclass
+class GanConfig(GenerativeConfig):
+    """Options of the GAN. Those that are null are given by the reading and the data.
+
+    Args:
+        epochs: 200, or 100 for CelebA.
+        latent_dim: of the noise: 32 in the released code, 100 in the paper.
+        last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
+        pixel_range: of the real pictures: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
+            ``symmetric``, [-1, 1], is what the paper's Tanh asks for.
+        discriminator_steps: ``separate``: a step on real and one on generated pictures, as released; ``joint``: one on both.
+        pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
+        width: channels of the networks, 64 in the paper.
+        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th: 10th, or 5th for CelebA.
+        evaluate_every: the same in iterations, instead.
+        fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
+        num_fid_samples: generated pictures of an FID, against all of the train split.
+        fid_weights: file of the Inception weights; found or fetched, if nothing is said.
+        fid_cache_dir: where the moments of the real pictures are kept.
+    """
+
+    name: str = "gan"
+    epochs: int | None = None
+    last_relu: bool | None = None
+    pixel_range: str | None = None
+    discriminator_steps: str = "separate"
+    pretraining_steps: int = 1000
+    width: int = 64
+    evaluate_epochs: int | None = None
+    evaluate_every: int | None = None
+    fid: str = "auto"
+    num_fid_samples: int = 20_000
+    fid_weights: str | None = field(default=None, metadata={"changes_numbers": False})
+    fid_cache_dir: str = field(default="data/statistics", metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
+        if self.pixel_range is not None:
+            check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
+        self.fid = self.fid.lower()  # of YAML's true and false
+        check_choice("fid", self.fid, ["auto", "true", "false"])
+        check_at_least("num_fid_samples", self.num_fid_samples, 2, whole=True)
+        check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
+        for name in ("width", "evaluate_epochs", "evaluate_every"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+
+
+@dataclass
+class GeneratorConfig(GenerativeConfig):
+    """Options of the MNIST generator; the defaults are those of the DSWD's code, which the paper follows.
+
+    Args:
+        hidden: units of the generator's first hidden layer; the others have two and four times as many.
+        output: what the generator ends in: ``relu``, as its other layers, or ``sigmoid``.
+        evaluate_every: iterations from one evaluation to the next; the first comes after the first.
+        num_w2_samples: test pictures, and as many generated ones, between which W2 and SWD are taken: 2000, or all if there are fewer,
+            if nothing is said; 10000 as published, which takes half a minute and 1.8 GB a time.
+        num_swd_projections: directions of that SWD; 10000 as published.
+    """
+
+    name: str = "generator"
+    latent_dim: int = 32
+    hidden: int = 100
+    output: str = "relu"
+    evaluate_every: int = 100
+    num_w2_samples: int | None = None
+    num_swd_projections: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("output", self.output, OUTPUTS)
+        for name in ("hidden", "evaluate_every", "num_w2_samples", "num_swd_projections"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+
+
+@dataclass
+class SwaeConfig:
+    """Options of the autoencoder; what the paper does not give is the usual public code's.
+
+    Args:
+        prior: of the code: ``ring``, ``disk``, ``square``, ``gaussian``, ``mixture`` or ``swiss_roll``.
+        latent_dim: dimension of the code; 2 but for ``gaussian`` and ``mixture``.
+        bce_weight: of the binary cross-entropy in the loss.
+        l1_weight: of the absolute error in the loss.
+        distance_weight: of the distance in the loss; the reading's, if nothing is said.
+        squared: whether the distance enters the loss squared; as the reading has it, if nothing is said.
+        normalise: mean and standard deviation by which the encoder's pictures, in [0, 1], are normalised.
+        lr: RMSprop's learning rate.
+        alpha: RMSprop's decay rate.
+        batch_size: pictures a step, and points of the prior.
+        epochs: of training.
+        iterations: steps, instead of epochs.
+        evaluate_every: metrics are taken at the first iteration and at every n-th; every epoch, if nothing is said.
+        num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
+        pictures: draw the run when it is done.
+    """
+
+    name: str = "swae"
+    prior: str = "ring"
+    latent_dim: int = 2
+    bce_weight: float = 1.0
+    l1_weight: float = 1.0
+    distance_weight: float | None = None
+    squared: bool | None = None
+    normalise: list[float] = field(default_factory=lambda: [0.1307, 0.3081])
+    lr: float = 0.001
+    alpha: float = 0.9
+    batch_size: int = 500
+    epochs: int = 30
+    iterations: int | None = None
+    evaluate_every: int | None = None
+    num_w2_samples: int = 2000
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        for name in ("latent_dim", "batch_size", "epochs", "iterations", "evaluate_every", "num_w2_samples"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 1, whole=True)
+        check_prior(self.prior, self.latent_dim)
+        for name in ("bce_weight", "l1_weight", "distance_weight"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 0)
+        if len(self.normalise) != 2 or not self.normalise[1] > 0:
+            raise ValueError(f"normalise must be a mean and a standard deviation above 0; got {self.normalise}")
+        check_at_least("lr", self.lr, 0, strictly=True)
+        if not 0 <= self.alpha < 1:
+            raise ValueError(f"alpha must be a number of at least 0 and below 1; got {self.alpha}")
+
+
+@dataclass
+class ColorTransferConfig:
+    """Options of the colour transfer.
+
+    Args:
+        method: ``alignment``, the paper's: matchings along the directions of the distance, averaged; or ``flow``: the palette descends
+            the distance by Adam.
+        iterations: calls of the distance, in each of which it learns what it learns, before its directions are used; or Adam steps.
+            A distance that keeps nothing from call to call is called once for an alignment.
+        lr: Adam's learning rate in the flow.
+        betas: Adam's decay rates there.
+        weighted: clusters count by their pixels; in the paper they all count the same.
+        keep_detail: repaint a pixel with its cluster's new colour plus the pixel's offset from the old centre, so that gradients
+            within and between clusters stay smooth; else, as in the paper, with the new colour alone.
+        evaluate_every: metrics are taken at the first iteration, at every n-th and at the last.
+        pictures: save the picture, and source, target and result side by side.
+    """
+
+    name: str = "color_transfer"
+    method: str = "alignment"
+    iterations: int = 100
+    lr: float = 0.01
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    weighted: bool = False
+    keep_detail: bool = False
+    evaluate_every: int = 50
+    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+
+    def __post_init__(self) -> None:
+        check_choice("method", self.method, METHODS)
+        for name in ("iterations", "evaluate_every"):
+            check_at_least(name, getattr(self, name), 1, whole=True)
+        if self.iterations > 10**9:
+            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
+        check_at_least("lr", self.lr, 0, strictly=True)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
