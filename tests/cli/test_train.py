@@ -212,9 +212,9 @@ def test_every_configuration_file_says_what_the_code_says():
 
     from aswd.config.paths import config_dir
     from aswd.config.run import PathConfig, TrainerConfig
-    from aswd.data.registry import DATA, data_settings
+    from aswd.data.registry import DATA, data_config
     from aswd.launchers.configs import LAUNCHERS
-    from aswd.tasks.registry import TASKS, task_settings
+    from aswd.tasks.registry import TASKS, task_config
     from aswd.tracking.configs import LoggerConfig
 
     def check(group, name, schema, partial=False):
@@ -226,7 +226,7 @@ def test_every_configuration_file_says_what_the_code_says():
         found_in_files = {"source_digest", "target_digest"}
         assert partial or content == {key: value for key, value in built.items() if key not in found_in_files}, (group, name)
 
-    for group, names, schema_of in (("task", TASKS, task_settings), ("data", DATA, data_settings)):
+    for group, names, schema_of in (("task", TASKS, task_config), ("data", DATA, data_config)):
         assert sorted(names) == sorted(file.stem for file in (config_dir() / group).glob("*.yaml"))
         for name in names:
             check(group, name, schema_of(name))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from aswd.data import DATA, data_settings
+from aswd.data import DATA, data_config
 from aswd.data.configs import ToyConfig
 from aswd.data.registry import data_module
 from aswd.distances import available, build
@@ -16,7 +16,7 @@ from aswd.runs.execution import execute_run
 from aswd.tasks.base import Diverged
 from aswd.tasks.configs import FlowConfig
 from aswd.tasks.flow import Flow, source
-from aswd.tasks.registry import TASKS, task_class, task_settings
+from aswd.tasks.registry import TASKS, task_class, task_config
 from aswd.utils.metric_history import MetricHistory
 from tests.runs.small import small_spec
 
@@ -24,7 +24,7 @@ CONVERGING = ["swd", "gswd_nn1", "aswd", "dswd", "max_gswd_nn1", "max_swd", "was
 
 
 @pytest.mark.parametrize("distance", available())
-@pytest.mark.parametrize("data", [name for name in DATA if data_settings(name).kind == "points"])
+@pytest.mark.parametrize("data", [name for name in DATA if data_config(name).kind == "points"])
 def test_every_distance_runs_on_every_target(distance, data, tmp_path):
     """Particles that start near the target come nearer, for the distances that the paper shows converging; none leaves it."""
     spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.pictures=false", distance=distance)
@@ -117,7 +117,7 @@ class Spoiled(nn.Module):
 
 
 def test_divergence_names_seed_and_step():
-    settings = task_settings("flow")(iterations=5, num_frames=0)
+    settings = task_config("flow")(iterations=5, num_frames=0)
     data = data_module("knot")(small_data(), [7, 8])
     task = task_class("flow")(settings, data, Spoiled(), [7, 8])
     for step in range(2):

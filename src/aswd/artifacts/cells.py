@@ -10,7 +10,7 @@ import pandas
 from aswd.artifacts.declaration import Artifact, Series
 from aswd.config.composition import Call, checked_plan
 from aswd.config.run import PathConfig, RunConfig
-from aswd.data.registry import data_settings
+from aswd.data.registry import data_config
 from aswd.distances import options
 from aswd.runs import RunState
 from aswd.utils.errors import UserError
@@ -77,7 +77,7 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
         spec = None
         for data in shown:
             # Toy targets differ in their name only: to compose each again would take a tenth of a second.
-            if spec is not None and data_settings(data) is type(spec.data) and spec.data.kind == "points":
+            if spec is not None and data_config(data) is type(spec.data) and spec.data.kind == "points":
                 spec = replace(spec, data=replace(spec.data, name=data))
             else:
                 spec = _spec(output_dir, [*fixed, f"data={data}", *own])

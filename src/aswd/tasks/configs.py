@@ -6,6 +6,7 @@ They stand apart from the tasks, which import Lightning: a configuration is chec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class FlowConfig(ParticleConfig):
         num_frames: of the animation; 0 for none.
     """
 
+    data_kind: ClassVar[str] = "points"
     name: str = "flow"
     num_frames: int = field(default=40, metadata={"changes_numbers": False})
 
@@ -88,6 +90,7 @@ class BarycenterConfig(ParticleConfig):
             median, which for two clouds is the one with the larger weight.
     """
 
+    data_kind: ClassVar[str] = "clouds"
     name: str = "barycenter"
     iterations: int = 500
     lr: float = 0.02
@@ -127,13 +130,14 @@ class GenerativeConfig:
         pictures: draw a grid at every evaluation.
     """
 
+    data_kind: ClassVar[str] = "images"
     name: str = ""
     epochs: int = 200
     iterations: int | None = None
     batch_size: int = 512
     lr: float = 0.0005
     betas: list[float] = field(default_factory=lambda: [0.5, 0.999])
-    latent_dim: int | None = None
+    latent_dim: int = 32
     clip_grad_norm: float | None = None
     compile: bool = field(default=False, metadata={"changes_numbers": False})
     num_samples: int = field(default=64, metadata={"changes_numbers": False})
@@ -174,13 +178,13 @@ class GanConfig(GenerativeConfig):
     """
 
     name: str = "gan"
-    epochs: int | None = None
-    last_relu: bool | None = None
-    pixel_range: str | None = None
+    latent_dim: int = 32
+    last_relu: bool = True
+    pixel_range: str = "unit"
     discriminator_steps: str = "separate"
     pretraining_steps: int = 1000
     width: int = 64
-    evaluate_epochs: int | None = None
+    evaluate_epochs: int = 10
     evaluate_every: int | None = None
     fid: str = "auto"
     num_fid_samples: int = 20_000
@@ -219,7 +223,7 @@ class GeneratorConfig(GenerativeConfig):
     hidden: int = 100
     output: str = "relu"
     evaluate_every: int = 100
-    num_w2_samples: int | None = None
+    num_w2_samples: int = 2000
     num_swd_projections: int = 1000
 
     def __post_init__(self) -> None:
@@ -252,13 +256,14 @@ class SwaeConfig:
         pictures: draw the run when it is done.
     """
 
+    data_kind: ClassVar[str] = "images"
     name: str = "swae"
     prior: str = "ring"
     latent_dim: int = 2
     bce_weight: float = 1.0
     l1_weight: float = 1.0
-    distance_weight: float | None = None
-    squared: bool | None = None
+    distance_weight: float = 10.0
+    squared: bool = True
     normalise: list[float] = field(default_factory=lambda: [0.1307, 0.3081])
     lr: float = 0.001
     alpha: float = 0.9
@@ -302,6 +307,7 @@ class ColorTransferConfig:
         pictures: save the picture, and source, target and result side by side.
     """
 
+    data_kind: ClassVar[str] = "pair"
     name: str = "color_transfer"
     method: str = "alignment"
     iterations: int = 100
