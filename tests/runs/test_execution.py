@@ -54,6 +54,8 @@ def fragile():
 
     @registry.register("test_fragile")
     class Fragile(torch.nn.Module):
+        supports_replicas = True
+
         def __init__(self, seed=None):
             super().__init__()
             self.seed = seed

@@ -47,6 +47,45 @@ def check_samples(x: Tensor, y: Tensor, look_inside: bool) -> None:
         check_finite("y", y)
 
 
+def broadcast_lead(x: Tensor, y: Tensor) -> tuple[int, ...]:
+    """The leading dimensions of ``x [..., N, d]`` and ``y [..., M, d]``, broadcast."""
+    try:
+        return tuple(torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
+    except RuntimeError:
+        raise ValueError(
+            f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
+        ) from None
+
+
+def check_result(name: str, values: object, lead: tuple[int, ...], *samples: Tensor) -> Tensor:
+    """What a distance from outside returned: one value per replica, differentiable if a gradient of the samples is wanted.
+
+    Args:
+        name: of the distance.
+        values: what it returned.
+        lead: the leading dimensions of its samples; ``()`` for a single problem.
+        samples: x and y.
+
+    Returns:
+        ``values``.
+
+    Raises:
+        ValueError: not a tensor of floating point numbers, another shape than ``lead``, or no gradient where the samples require one.
+    """
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        got = f"a tensor of {values.dtype}" if isinstance(values, Tensor) else shown(values)
+        raise ValueError(f"the distance {name!r} must return a tensor of floating point numbers; got {got}")
+    if values.shape != lead:
+        wanted = f"one value per replica, a tensor of shape {list(lead)}" if lead else "a scalar, a tensor of shape []"
+        raise ValueError(f"the distance {name!r} must return {wanted}; got one of shape {list(values.shape)}")
+    if torch.is_grad_enabled() and not values.requires_grad and any(sample.requires_grad for sample in samples):
+        raise ValueError(
+            f"the distance {name!r} must be differentiable with respect to its samples; got a result without a gradient "
+            "(as from numpy, .item(), .detach() or torch.no_grad())"
+        )
+    return values
+
+
 def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None) -> None:
     """The arguments of ``wasserstein_1d``: ``[..., N]`` against ``[..., M]``."""
     for name, rows in (("x", x), ("y", y)):

@@ -35,6 +35,8 @@ class Wasserstein(nn.Module):
         validate: look for values that are not finite on a GPU too.
     """
 
+    supports_replicas = True
+
     def __init__(
         self,
         order: float = 2.0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_samples, check_weights
+from aswd.distances.checks import broadcast_lead, check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
 
 NARROW = 32  # dimensions up to which the layout of the samples decides how fast a product with them is
@@ -39,12 +39,7 @@ class Problem:
         """Check the samples of a call and flatten their leading dimensions; ``copy`` takes them out of inference mode."""
         look_inside = isinstance(x, Tensor) and (x.device.type == "cpu" or (validate and x.device.type != "meta"))
         check_samples(x, y, look_inside)
-        try:
-            lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        except RuntimeError:
-            raise ValueError(
-                f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
-            ) from None
+        lead = broadcast_lead(x, y)
         for name, weights, samples in (("x_weights", x_weights, x), ("y_weights", y_weights, y)):
             check_weights(name, weights, (*lead, samples.shape[-2]), samples.device, look_inside)
             if weights is not None and reduction == "sum":
@@ -65,7 +60,7 @@ class Problem:
                 tensor = tensor.mT.contiguous().mT
             return tensor.clone() if copy else tensor
 
-        return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), tuple(lead), dtype, look_inside)
+        return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), lead, dtype, look_inside)
 
     @property
     def replicas(self) -> int:

@@ -47,6 +47,8 @@ class SlicedDistance(nn.Module):
         validate: look for values that are not finite also where that costs a synchronisation (on a CPU it is always done).
     """
 
+    supports_replicas = True  # leading dimensions are evaluated as one batch
+
     def __init__(
         self,
         projection: Projection,
