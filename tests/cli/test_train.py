@@ -213,7 +213,7 @@ def test_every_configuration_file_says_what_the_code_says():
     from aswd.config.paths import config_dir
     from aswd.config.run import PathConfig, TrainerConfig
     from aswd.data.registry import DATA, data_settings
-    from aswd.launchers.configs import LAUNCHERS
+    from aswd.launchers.registry import LAUNCHERS, launcher_config
     from aswd.tasks.registry import TASKS, task_settings
     from aswd.tracking.configs import LoggerConfig
 
@@ -236,8 +236,8 @@ def test_every_configuration_file_says_what_the_code_says():
         check("logger", name, LoggerConfig, partial=name != "wandb")
     check("paths", "default", PathConfig)
     assert sorted(LAUNCHERS) == sorted(file.stem for file in (config_dir() / "launcher").glob("*.yaml"))
-    for name, schema in LAUNCHERS.items():
-        check("launcher", name, schema)
+    for name in LAUNCHERS:
+        check("launcher", name, launcher_config(name))
 
 
 def test_help_is_for_newcomers(capsys):

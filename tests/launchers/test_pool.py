@@ -58,20 +58,20 @@ def test_a_run_whose_process_is_always_killed_is_reported_and_does_not_stop_the_
         wait_for(lambda victim=victim: victim not in at_work(tmp_path) or process.poll() is not None, process)
     code, counts, text = ended(process)
     assert (code, counts) == (1, {"done": 1, "failed": 1}), text
-    assert "the process of the run was killed by SIGKILL for the second time" in text
+    assert "the worker process was killed by SIGKILL (attempt 2 of 2)" in text
     frame = records(tmp_path).set_index("state")
     assert "killed by SIGKILL" in frame.loc["failed", "reason"]
 
 
 @pytest.mark.slow
-def test_asked_to_stop_the_workers_save_and_leave(tmp_path):
+def test_after_a_stop_request_the_workers_save_and_exit(tmp_path):
     number = signal.SIGINT
     process = start(tmp_path, *LONG, "seed=range(0,3)", "launcher=pool", "launcher.workers=2")
     wait_for(lambda: len(at_work(tmp_path)) == 2, process)
     there = workers_of(process)
     for worker in there:
         assert b"OMP_NUM_THREADS=1" in Path(f"/proc/{worker}/environ").read_bytes().split(b"\0")
-        assert os.getsid(worker) == worker  # a session of its own: of Ctrl-C it is told by us, not by the terminal
+        assert os.getsid(worker) == worker  # a session of its own: it gets Ctrl-C from us, not from the terminal
     process.send_signal(number)
     code, counts, text = ended(process)
     assert (code, counts) == (128 + number, {"interrupted": 2, "not": 1}), text

@@ -49,10 +49,10 @@ def test_status_counts_and_estimates(store, capsys):
     assert "step 15 of 30" in out
     assert "RuntimeError: a cosmic ray" in out
     (sweep,) = sweeps(folder)
-    found = progress(sweep)
-    assert found.is_going_on
+    current = progress(sweep)
+    assert current.is_active
     # One run and a half were made in thirty seconds; a half, one that was cut off and two are left.
-    assert found.seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
+    assert current.seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
 
 
 def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
@@ -66,7 +66,7 @@ def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
     (sweep,) = sweeps(tmp_path)
     try:
         # A tenth of a run was made in thirty seconds; left are two fifths, one fifth and a whole one.
-        assert progress(sweep).seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
+        assert progress(sweep).seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
     finally:
         locks.release()
         record.close()
@@ -110,7 +110,7 @@ def test_status_of_a_sweep_that_was_left(store, capsys):
     folder, _, record = store
     record.close()
     assert main(["status", "--output-dir", str(folder), "--watch"]) == 0  # nothing to wait for
-    assert "not going on: the same command goes on with it" in capsys.readouterr().out
+    assert "not running: the same command resumes it" in capsys.readouterr().out
 
 
 def test_status_without_a_sweep(tmp_path, capsys):

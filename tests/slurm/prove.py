@@ -93,7 +93,7 @@ def through_trouble(cluster, store):
     say(f"job {limited} is back in the queue, with its checkpoint of {max(steps).stem}")
     cluster.kill_controller(limited)
     say("the controller is dead")
-    wait_until(lambda: "SLURM does not answer; waiting for it" in said.read_text(), process, 120, "nobody noticed")
+    wait_until(lambda: "SLURM does not respond: waiting for it" in said.read_text(), process, 120, "nobody noticed")
     cluster.start_controller()
     say("the controller is back")
     out, err = process.communicate(timeout=900)[0], said.read_text()
@@ -104,7 +104,7 @@ def through_trouble(cluster, store):
     assert process.returncode == 1, process.returncode
     assert run_of(store, victims["cancelled"]).state is RunState.CUT_OFF
     log = "".join(path.read_text() for path in store.glob(f"sweeps/*/logs/{limited}_0_log.out"))
-    assert "goes back into the queue" in log, log
+    assert "reaches its time limit and is requeued" in log, log
     return digests(store)
 
 
@@ -146,7 +146,7 @@ def left_and_found_again(cluster, store):
     status = subprocess.run(command("status", "--output-dir", str(store)), capture_output=True, text=True)
     assert "jobs in the queue: 2 pending" in status.stdout, status.stdout + status.stderr
     process = subprocess.Popen(command("train", *short), stdout=subprocess.PIPE, text=True)
-    assert "2 jobs of an earlier start are still in the queue" in process.stdout.readline()
+    assert "2 jobs of an earlier command are still in the queue: waiting for them" in process.stdout.readline()
     subprocess.run(["scontrol", "release", job], check=True)
     out = process.communicate(timeout=600)[0]
     assert counted(out) == {"done": 2}, out

@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 from aswd.config.run import PathConfig, RunConfig, TrainerConfig
 from aswd.data.registry import DATA, data_settings
 from aswd.distances import READINGS, available, build, options, resolved_options
-from aswd.launchers.configs import LAUNCHERS
+from aswd.launchers.registry import LAUNCHERS, launcher_config
 from aswd.tasks.registry import TASKS, task_class, task_settings
 from aswd.tracking.configs import LoggerConfig
 from aswd.utils.checks import check_at_least, check_choice, nearest
@@ -40,7 +40,7 @@ def resolve(config: DictConfig) -> RunConfig:
         _section(config, name, schema) for name, schema in (("trainer", TrainerConfig), ("logger", LoggerConfig), ("paths", PathConfig))
     )
     _check_devices(task, trainer)
-    launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, LAUNCHERS.__getitem__))
+    launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, launcher_config))
     top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
     task = _read(task, data, top.reading)
     name, distance = _distance(config, task, data, top.reading)

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from aswd.distances import build, options
-from aswd.launchers.configs import LauncherConfig, LocalConfig
+from aswd.launchers.base import LauncherConfig
+from aswd.launchers.local import LocalConfig
 from aswd.runs.store import Run, canonical, key_of
 from aswd.tasks.registry import task_class
 from aswd.tracking.configs import LoggerConfig
