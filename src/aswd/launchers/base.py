@@ -3,8 +3,8 @@
 A launcher is one module with the dataclass of its options, a :class:`LauncherConfig`, and a subclass of :class:`Launcher`;
 :mod:`aswd.launchers.registry` names both. One for a batch system inherits from :class:`aswd.launchers.queue.QueueLauncher`. PBS, for
 example, would be the file ``launchers/pbs.py`` with ``PbsConfig(QueueConfig)`` and ``PbsLauncher(QueueLauncher)``, which implements
-``check`` (is there a ``qsub``?), ``submit`` (``qsub``), ``poll`` (``qstat``) and ``cancel_command`` (``qdel``), and with a ``Job`` that
-requeues itself (``qrerun``); the rest is inherited.
+``check`` (is there a ``qsub``?), ``submit`` (``qsub``), ``poll`` (``qstat``) and ``cancel_command`` (``qdel``), and with a
+:class:`aswd.launchers.job.Job` that requeues itself (``qrerun``); the rest is inherited.
 
 Modules of launchers are imported to check a configuration, long before anything runs. So what they need of :mod:`aswd.runs` and Lightning
 is imported inside the functions that use it.
@@ -66,7 +66,7 @@ class Launcher(ABC):
         self._on_result: OnResult
         self._bar: Any
 
-    def check(self) -> None:  # noqa: B027: most launchers work everywhere
+    def check(self) -> None:  # noqa: B027 (most launchers work everywhere)
         """Raise :class:`~aswd.utils.errors.UserError` where this launcher cannot work; called before anything else."""
 
     @abstractmethod

@@ -11,7 +11,6 @@ import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from signal import Signals
 from typing import TYPE_CHECKING
 
 from aswd.launchers.base import Launcher, LauncherConfig, mark_failed, without_terminal
@@ -73,43 +72,6 @@ CANCELLED = JobState("CANCELLED", True)  # by the user: its runs are not submitt
 GONE = JobState("GONE", True)  # no longer known to the queue
 
 
-class Job:
-    """What a job does on its node: execute its runs, one after the other; subclasses know how a job is requeued.
-
-    Args:
-        runs: to execute.
-        requeues: how often the job may be requeued.
-    """
-
-    warning: Signals | None = None  # which the batch system sends before the time limit
-
-    def __init__(self, runs: list[RunConfig], requeues: int) -> None:
-        self.runs, self.requeues = runs, requeues
-
-    def __call__(self) -> list[str]:
-        """Execute the runs; at the time limit, save a checkpoint and requeue the job, which then skips what is done."""
-        from aswd.runs.execution import execute_run
-        from aswd.runs.signals import StopRequest
-
-        request, lines = StopRequest(self.warning), []
-        with request.listening():
-            for run in self.runs:
-                if request.number is None:
-                    lines += [f"{outcome.run.folder}: {outcome.word} {outcome.text}" for outcome in execute_run(run, request)]
-            if request.number is not None and request.number == self.warning and self.count_restarts() < self.requeues:
-                self.requeue()
-        print(*lines, sep="\n", flush=True)
-        return lines
-
-    def count_restarts(self) -> int:
-        """How often this job was requeued; called on its node."""
-        raise NotImplementedError
-
-    def requeue(self) -> None:
-        """Put this job back into the queue; called on its node."""
-        raise NotImplementedError
-
-
 class QueueLauncher(Launcher):
     """Submits runs as jobs and waits for them; subclasses implement :meth:`check`, :meth:`submit`, :meth:`poll`, :meth:`cancel_command`."""
 
@@ -147,7 +109,7 @@ class QueueLauncher(Launcher):
         self.ended: dict[int, tuple[str, JobState, float]] = {}  # index -> its job that ended, until the locks are seen to be released
         self._skip_finished()
         self._adopt_jobs()
-        self._submit(self._without_duplicates())
+        self._submit(self._missing(self._queued()))
         is_responding = True
         while self.unreported and self.config.wait and not self.is_stopped:
             states = self.poll(list(self.jobs))
@@ -204,17 +166,16 @@ class QueueLauncher(Launcher):
         """The runs that some job in the queue executes."""
         return {index for indices in self.jobs.values() for index in indices}
 
-    def _without_duplicates(self) -> list[int]:
-        """The runs that no job executes; each folder once, since a sweep may name a run twice."""
-        queued = self._queued()
-        taken = set().union(*map(self.folders, queued))
-        chosen = []
-        for index in sorted(self.unreported - queued):
+    def _missing(self, covered: set[int]) -> list[int]:
+        """The runs that are neither reported nor ``covered`` by jobs; each folder once, since a sweep may name a run twice."""
+        taken = set().union(*map(self.folders, covered))
+        missing = []
+        for index in sorted(self.unreported - covered):
             folders = self.folders(index)
             if not folders <= taken:
-                chosen.append(index)
+                missing.append(index)
             taken |= folders
-        return chosen
+        return missing
 
     def _submit(self, indices: list[int]) -> None:
         """Submit runs, and record the ids of their jobs after every array."""
@@ -253,7 +214,7 @@ class QueueLauncher(Launcher):
                 del self.ended[index]
                 if self._handle_end(index, job, state):
                     again.append(index)
-        duplicates = sorted(self.unreported - self._queued() - set(self.ended) - set(again))  # not done by the job of the same run
+        duplicates = self._missing(self._queued() | set(self.ended) | set(again))  # of runs that their jobs did not finish
         self.deaths.update(duplicates)
         self._submit(again + duplicates)
 

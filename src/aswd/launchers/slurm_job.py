@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from aswd.launchers.queue import Job
+from aswd.launchers.job import Job
 
 
 class SlurmJob(Job):
