@@ -26,7 +26,7 @@ def finish(run):
 
 @pytest.fixture
 def store(tmp_path):
-    """A sweep of six: done, half-way, failed, cut off, and two to come."""
+    """A sweep of six runs: done, half done, failed, interrupted, and two waiting."""
     spec = small_spec(tmp_path)
     specs = [spec.of_seeds([seed]) for seed in range(6)]
     record, locks = SweepRecord(specs), Locks()
@@ -49,13 +49,13 @@ def test_status_counts_and_estimates(store, capsys):
     assert "step 15 of 30" in out
     assert "RuntimeError: a cosmic ray" in out
     (sweep,) = sweeps(folder)
-    found = progress(sweep)
-    assert found.is_going_on
-    # One run and a half were made in thirty seconds; a half, one that was cut off and two are left.
-    assert found.seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
+    current = progress(sweep)
+    assert current.is_active
+    # 1.5 runs were done in thirty seconds; a half, an interrupted and two new ones are left.
+    assert current.seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
 
 
-def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
+def test_what_was_done_before_the_sweep_does_not_count_towards_its_speed(tmp_path):
     spec = small_spec(tmp_path)
     for seed, step in ((0, 15), (1, 24)):
         (spec.run(seed).folder / "checkpoints").mkdir(parents=True)
@@ -65,14 +65,14 @@ def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
     locks.acquire(spec.run(0).lock)
     (sweep,) = sweeps(tmp_path)
     try:
-        # A tenth of a run was made in thirty seconds; left are two fifths, one fifth and a whole one.
-        assert progress(sweep).seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
+        # A tenth of a run was done in thirty seconds; 0.4, 0.2 and 1 are left.
+        assert progress(sweep).seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
     finally:
         locks.release()
         record.close()
 
 
-def test_steps_of_a_batch_of_those_that_were_left_and_of_seeds_that_run_one_by_one(tmp_path, capsys):
+def test_steps_of_a_batch_of_pending_seeds_and_of_seeds_that_run_one_by_one(tmp_path, capsys):
     spec, locks = small_spec(tmp_path, "replicas=3"), Locks()
     record = SweepRecord([spec])
     finish(spec.run(0))
@@ -93,7 +93,7 @@ def test_steps_of_a_batch_of_those_that_were_left_and_of_seeds_that_run_one_by_o
         record.close()
 
 
-def test_a_terminal_is_written_over_and_not_cleared(store, capsys, monkeypatch):
+def test_a_terminal_is_overwritten_and_not_cleared(store, capsys, monkeypatch):
     folder, _, record = store
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((40, 4)))
@@ -106,11 +106,11 @@ def test_a_terminal_is_written_over_and_not_cleared(store, capsys, monkeypatch):
     assert "RuntimeError: a cosmic ray" in last
 
 
-def test_status_of_a_sweep_that_was_left(store, capsys):
+def test_status_of_a_sweep_that_is_not_running(store, capsys):
     folder, _, record = store
     record.close()
     assert main(["status", "--output-dir", str(folder), "--watch"]) == 0  # nothing to wait for
-    assert "not going on: the same command goes on with it" in capsys.readouterr().out
+    assert "not running: the same command resumes it" in capsys.readouterr().out
 
 
 def test_status_without_a_sweep(tmp_path, capsys):
@@ -118,7 +118,7 @@ def test_status_without_a_sweep(tmp_path, capsys):
     assert "no sweeps in" in capsys.readouterr().out
 
 
-def test_a_failure_of_an_earlier_sweep_is_still_to_come_in_this_one(tmp_path):
+def test_a_failure_of_an_earlier_sweep_is_waiting_in_this_one(tmp_path):
     spec = small_spec(tmp_path)
     spec.run(0).fail("RuntimeError: once", "Traceback\n", 3)
     os.utime(spec.run(0).folder / "status.json", (0, 0))
@@ -139,7 +139,7 @@ def test_failed_runs_are_listed_with_their_reasons(store, capsys):
     assert "--failed must be used with aswd list runs" in capsys.readouterr().err
 
 
-def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, monkeypatch):
+def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys, monkeypatch):
     folder, spec, _ = store
     done = spec.run(0).folder
     (done / "checkpoints").mkdir()
@@ -163,8 +163,8 @@ def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, m
     assert main(["clean", "--output-dir", str(folder)]) == 1
     shown = capsys.readouterr().out
     assert "nothing was removed" in shown
-    for word in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
-        assert word in shown
+    for text in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
+        assert text in shown
     assert digests(folder) == before
     assert old.exists()
 

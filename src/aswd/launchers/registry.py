@@ -8,11 +8,9 @@ LAUNCHERS = Registry(
     "launcher",
     context=(),
     entries={
-        "local": Entry(
-            "aswd.launchers.configs:LocalConfig", "aswd.launchers.configs:LocalConfig", "one run after the other, in this process"
-        ),
-        "pool": Entry("aswd.launchers.configs:PoolConfig", "aswd.launchers.configs:PoolConfig", "several processes on this machine"),
-        "slurm": Entry("aswd.launchers.configs:SlurmConfig", "aswd.launchers.configs:SlurmConfig", "jobs of a SLURM cluster"),
+        "local": Entry("aswd.launchers.local:LocalLauncher", "aswd.launchers.local:LocalConfig", "one run after the other, in this process"),
+        "pool": Entry("aswd.launchers.pool:PoolLauncher", "aswd.launchers.pool:PoolConfig", "several processes on this machine"),
+        "slurm": Entry("aswd.launchers.slurm:SlurmLauncher", "aswd.launchers.slurm:SlurmConfig", "jobs of a SLURM cluster"),
     },
 )
 register = LAUNCHERS.register
