@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.configs import ShapesConfig
 from aswd.data.shape_kinds import SHAPES, shape
 from aswd.data.shapes import Shapes
@@ -24,7 +24,7 @@ def cloud(name, num_samples=500, seed=0, **options):
 
 
 def spec_of(*overrides):
-    (spec,) = checked_plan(Call(["task=barycenter", "data=shapes", "distance=swd", *overrides], False, None))
+    (spec,) = plan_runs(CommandLine(["task=barycenter", "data=shapes", "distance=swd", *overrides]))
     return spec
 
 

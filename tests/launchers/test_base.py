@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aswd.launchers.base import mark_failed
-from aswd.launchers.registry import LAUNCHERS, launcher_class, launcher_config
+from aswd.launchers.registry import LAUNCHERS
 from aswd.runs import RunState
 from aswd.runs.locks import Locks
 from aswd.utils.metric_history import MetricHistory
@@ -16,20 +16,20 @@ from tests.runs.small import small_spec
 
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_the_registry_names_a_class_and_its_options(name):
-    config = launcher_config(name)()
+    config = LAUNCHERS.config(name)()
     assert config.name == name
-    assert launcher_class(name)(config).config is config
+    assert LAUNCHERS.target(name)(config).config is config
     with pytest.raises(ValueError, match=f"name must be one of '{name}'; got 'other'"):
-        launcher_config(name)(name="other")
+        LAUNCHERS.config(name)(name="other")
 
 
 def test_options_are_checked_without_importing_what_executes_runs():
     names = "['torch', 'pytorch_lightning', 'aswd.runs', 'submitit']"
     code = f"""
 import sys
-from aswd.launchers.registry import LAUNCHERS, launcher_config
+from aswd.launchers.registry import LAUNCHERS
 for name in LAUNCHERS:
-    launcher_config(name)()
+    LAUNCHERS.config(name)()
 print([name for name in {names} if name in sys.modules])
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

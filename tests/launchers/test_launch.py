@@ -5,7 +5,7 @@ import json
 import pytest
 
 from aswd.cli.main import main
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.launchers.launch import launch
 from aswd.launchers.pool import PoolConfig
 from aswd.launchers.slots import Slot, divide, visible_gpus
@@ -58,7 +58,7 @@ def test_slurm_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):
 
 
 def test_a_sweep_has_one_launcher(tmp_path):
-    runs = checked_plan(Call([*SMALL, "launcher=local,pool", f"paths.output_dir={tmp_path}"], True, None))
+    runs = plan_runs(CommandLine([*SMALL, "launcher=local,pool", f"paths.output_dir={tmp_path}"], multirun=True))
     with pytest.raises(UserError, match="launcher must be the same for all runs of a sweep"):
         launch(runs, StopRequest(), lambda *_: None)
 
@@ -97,7 +97,9 @@ def test_a_slot_s_environment_shows_its_gpu_only():
 
 def test_a_sweep_leaves_a_record_and_a_single_run_none(tmp_path):
     results = []
-    runs = checked_plan(Call([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], True, None))
+    runs = plan_runs(
+        CommandLine([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], multirun=True)
+    )
     outcomes = launch(runs, StopRequest(), lambda index, outcomes: results.append((index, [outcome.word for outcome in outcomes])))
     assert results == [(0, ["done"]), (1, ["done"])]
     assert [outcome.run.seed for outcome in outcomes] == [0, 1]

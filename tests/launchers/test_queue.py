@@ -29,7 +29,7 @@ def system(monkeypatch):
 
 def runs_of(folder, seeds, **options):
     run = replace(small_spec(folder, "trainer.max_steps=2", "task.pictures=false"), launcher=ProcessQueueConfig(**options))
-    return [run.of_seeds([seed]) for seed in seeds]
+    return [run.with_seeds([seed]) for seed in seeds]
 
 
 def results_of(runs):

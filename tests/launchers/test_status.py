@@ -28,7 +28,7 @@ def finish(run):
 def store(tmp_path):
     """A sweep of six runs: done, half done, failed, interrupted, and two waiting."""
     spec = small_spec(tmp_path)
-    specs = [spec.of_seeds([seed]) for seed in range(6)]
+    specs = [spec.with_seeds([seed]) for seed in range(6)]
     record, locks = SweepRecord(specs), Locks()
     finish(spec.run(0))
     spec.run(1).write_config("seeds: [1]\n")
@@ -60,7 +60,7 @@ def test_what_was_done_before_the_sweep_does_not_count_towards_its_speed(tmp_pat
     for seed, step in ((0, 15), (1, 24)):
         (spec.run(seed).folder / "checkpoints").mkdir(parents=True)
         (spec.run(seed).folder / "checkpoints" / f"step={step:09d}.ckpt").write_text("x")
-    record, locks = SweepRecord([spec.of_seeds([seed]) for seed in range(3)]), Locks()
+    record, locks = SweepRecord([spec.with_seeds([seed]) for seed in range(3)]), Locks()
     (spec.run(0).folder / "metrics.csv").write_text("step,seed,w2\n15,0,0.7\n18,0,0.6\n")
     locks.acquire(spec.run(0).lock)
     (sweep,) = sweeps(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from aswd.config.composition import Call, checked_plan, config_store_distances
+from aswd.config.composition import CommandLine, plan_runs, register_groups
 from aswd.distances import registry
 from aswd.runs import Run, RunState
 from aswd.runs import execution as run_module
@@ -72,8 +72,8 @@ def fragile():
 
 
 def fragile_spec(folder, *overrides):
-    config_store_distances()
-    (spec,) = checked_plan(Call([*SMALL, "distance=test_fragile", f"paths.output_dir={folder}", *overrides], False, None))
+    register_groups()
+    (spec,) = plan_runs(CommandLine([*SMALL, "distance=test_fragile", f"paths.output_dir={folder}", *overrides]))
     return spec
 
 

@@ -24,7 +24,7 @@ RUNS = 6
 SWEEP = [
     *("-m", f"seed=range(0,{RUNS})", "data=knot", "distance=aswd", "distance.num_projections=10", "data.num_samples=60"),
     *("task.iterations=300", "task.evaluate_every=20", "task.num_frames=4", "task.pictures=false"),
-    *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false", "trainer.checkpoint_seconds=1"),
+    *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=1"),
 ]
 ON_SLURM = ["launcher=slurm", "launcher.partition=short", "launcher.timeout_min=20", "launcher.mem_gb=1", "launcher.cpus=1"]
 ON_SLURM += ["launcher.setup=['export ASWD_SETUP=read']", "launcher.poll_seconds=1"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.configs import ShapesConfig
 from aswd.data.shapes import Shapes
 from aswd.distances import build, options
@@ -19,14 +19,14 @@ from aswd.tasks.mixtures import mixtures
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
 
-SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.progress=false", "trainer.threads=1"]
+SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.enable_progress_bar=false", "trainer.threads=1"]
 MOVED = np.array([3.0, -1.0])
 
 
 def spec_of(folder, *overrides, distance="swd"):
     few = ["distance.num_projections=8"] if "num_projections" in options(distance) else []
     fixed = ["task=barycenter", "data=shapes", f"distance={distance}", "trainer.accelerator=cpu", f"paths.output_dir={folder}"]
-    (spec,) = checked_plan(Call([*fixed, *few, *SMALL, *overrides], False, None))
+    (spec,) = plan_runs(CommandLine([*fixed, *few, *SMALL, *overrides]))
     return spec
 
 
@@ -243,7 +243,7 @@ def test_mistakes_are_one_sentence(tmp_path, overrides, sentence):
 
 def test_other_tasks_refuse_clouds():
     with pytest.raises(UserError, match="for task=flow; got 'shapes'"):
-        checked_plan(Call(["task=flow", "data=shapes"], False, None))
+        plan_runs(CommandLine(["task=flow", "data=shapes"]))
 
 
 def test_what_the_task_sets_for_distances():

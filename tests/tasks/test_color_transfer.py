@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from aswd.cli.main import main
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.palettes import cluster
 from aswd.data.photograph_files import read_picture
 from aswd.distances import build
@@ -18,7 +18,7 @@ from aswd.tasks.color_figures import gradient_similarity, new_colours, small
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
 
-SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false"]
+SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.enable_progress_bar=false"]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def pair(tmp_path_factory):
 
 def spec_of(folder, pair, *overrides, distance="swd"):
     few = [] if distance in ("max_swd", "wasserstein") else ["distance.num_projections=12"]
-    call = Call([*SMALL, *pair, f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides], False, None)
-    return checked_plan(call)[0]
+    call = CommandLine([*SMALL, *pair, f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides])
+    return plan_runs(call)[0]
 
 
 def run(spec):
@@ -134,11 +134,11 @@ def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
 
 
 def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
-    (spec,) = checked_plan(Call(["task=color_transfer"], False, None))
+    (spec,) = plan_runs(CommandLine(["task=color_transfer"]))
     assert (spec.data.name, spec.data.source, spec.data.target, spec.data.num_colors) == ("photographs", "china", "flower", 3000)
-    (spec,) = checked_plan(Call(["task=color_transfer", "data=rocket_chelsea"], False, None))
+    (spec,) = plan_runs(CommandLine(["task=color_transfer", "data=rocket_chelsea"]))
     assert (spec.data.name, spec.data.source, spec.data.target) == ("rocket_chelsea", "rocket", "chelsea")
-    assert checked_plan(Call([], False, None))[0].data.name == "swiss_roll"
+    assert plan_runs(CommandLine([]))[0].data.name == "swiss_roll"
     assert main(["train", "source=china"]) == 2
     assert "source is not an option" in capsys.readouterr().err
 
@@ -163,7 +163,7 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, overrides, sentence):
     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "small.png")
     given = [one.format(text=tmp_path / "text.png", small=tmp_path / "small.png") for one in overrides]
     with pytest.raises(UserError) as caught:
-        checked_plan(Call(["task=color_transfer", *given], False, None))
+        plan_runs(CommandLine(["task=color_transfer", *given]))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 

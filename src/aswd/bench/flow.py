@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from aswd.bench.measure import timed
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import RunConfig
 from aswd.data.registry import data_module
 from aswd.metrics import exact_wasserstein
@@ -34,8 +34,8 @@ class Case:
 
 
 def _spec(folder: Path, *overrides: str) -> RunConfig:
-    fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.progress=false", "task.num_frames=0"]
-    (spec,) = checked_plan(Call([*fixed, *overrides, f"paths.output_dir={folder}"], False, None))
+    fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.enable_progress_bar=false", "task.num_frames=0"]
+    (spec,) = plan_runs(CommandLine([*fixed, *overrides, f"paths.output_dir={folder}"]))
     return spec
 
 
@@ -50,7 +50,7 @@ def _run(spec: RunConfig) -> float:
 def replicas(folder: Path, num_projections: int, iterations: int, sample: int = 5) -> tuple[float, float]:
     """Fifty single runs (the time of ``sample`` of them, times ten) against one run of fifty replicas."""
     spec = _spec(folder, f"distance.num_projections={num_projections}", f"task.iterations={iterations}", "replicas=50")
-    single = sum(_run(spec.of_seeds([seed])) for seed in range(sample)) * 50 / sample
+    single = sum(_run(spec.with_seeds([seed])) for seed in range(sample)) * 50 / sample
     return single, _run(spec)
 
 

@@ -20,13 +20,13 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     arguments.sort(key=lambda one: not (one in ("-m", "--multirun") or (one.startswith("--") and "=" in one)))  # Hydra wants flags first
     try:
-        from aswd.config.composition import asked, checked_plan, config_store_distances, hydra_main
+        from aswd.config.composition import asked, hydra_main, plan_runs, register_groups
 
-        config_store_distances()
+        register_groups()
         call = asked(arguments)
         if call is None:  # help, completion and the like are Hydra's own
             return hydra_main(arguments)
-        runs = checked_plan(call)
+        runs = plan_runs(call)
         for folder in {run.paths.output_dir for run in runs}:
             check_writable(folder)
         return _execute(runs)

@@ -109,8 +109,7 @@ class RunConfig:
     @property
     def key(self) -> str:
         """Ten hexadecimal digits that stand for :attr:`identity`."""
-        text = json.dumps(canonical(self.identity), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:10]
+        return key_of(self.identity)
 
     @property
     def folder(self) -> Path:
@@ -165,6 +164,12 @@ class RunConfig:
         from aswd.config.resolution import from_plain
 
         return from_plain, (self.plain(),)
+
+
+def key_of(identity: dict[str, Any]) -> str:
+    """The first ten hexadecimal digits of the SHA-256 of what a run is."""
+    text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
 def canonical(value: Any) -> Any:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aswd.runs.store import Run, RunState
 from aswd.utils.checks import check_choice
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from aswd.launchers.sweep import SweepRecord
     from aswd.runs.execution import Outcome
     from aswd.runs.signals import StopRequest
-    from aswd.runs.store import Run
 
 OnResult = Callable[[int, "list[Outcome]"], None]
 
@@ -105,7 +105,7 @@ class Launcher(ABC):
         self.check()
         prepare_data(runs)
         self.record = SweepRecord(runs) if self.keeps_record else None
-        has_bar = self.shows_progress and runs[0].trainer.progress and sys.stderr.isatty()
+        has_bar = self.shows_progress and runs[0].trainer.enable_progress_bar and sys.stderr.isatty()
         with tqdm(total=len(runs), desc=self.config.name, unit="run", leave=False, disable=not has_bar) as self._bar:
             try:
                 with request.listening():
@@ -124,7 +124,7 @@ class Launcher(ABC):
 
     def seeds(self, index: int) -> list[Run]:
         """The stored records of the seeds of a run."""
-        return [self.runs[index].run(seed) for seed in self.runs[index].seeds]
+        return [Run.of(self.runs[index], seed) for seed in self.runs[index].seeds]
 
     def folders(self, index: int) -> set[Path]:
         """The folders of the seeds of a run; a sweep may name the same run twice, and two processes must not share a folder."""
@@ -146,7 +146,7 @@ class Launcher(ABC):
 
 def without_terminal(run: RunConfig, threads: int | None) -> RunConfig:
     """The configuration of a run for a process of its own, which has ``threads`` threads and no progress bar."""
-    return replace(run, trainer=replace(run.trainer, progress=False, threads=threads))
+    return replace(run, trainer=replace(run.trainer, enable_progress_bar=False, threads=threads))
 
 
 def prepare_data(runs: list[RunConfig]) -> None:
@@ -156,9 +156,8 @@ def prepare_data(runs: list[RunConfig]) -> None:
         UserError: data are missing or cannot be used.
     """
     from aswd.data.fetch import prepare
-    from aswd.runs.store import RunState
 
-    pending = (run for run in runs if run.force or any(run.run(seed).state is not RunState.DONE for seed in run.seeds))
+    pending = (run for run in runs if run.force or any(Run.of(run, seed).state is not RunState.DONE for seed in run.seeds))
     for config in {repr(run.data): run.data for run in pending}.values():
         prepare(config)
 
@@ -173,11 +172,10 @@ def mark_failed(run: RunConfig, reason: str) -> list[Outcome]:
     """
     from aswd.runs.execution import Outcome
     from aswd.runs.locks import Locks
-    from aswd.runs.store import RunState
 
     outcomes = []
     for seed in run.seeds:
-        record, locks = run.run(seed), Locks()
+        record, locks = Run.of(run, seed), Locks()
         try:
             if not locks.acquire(record.lock):
                 outcomes.append(Outcome("running", record))

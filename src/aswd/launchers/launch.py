@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aswd.config.run import RunConfig
 from aswd.launchers.base import OnResult
-from aswd.launchers.registry import launcher_class
+from aswd.launchers.registry import LAUNCHERS
 from aswd.runs.execution import Outcome
 from aswd.runs.signals import StopRequest
 from aswd.utils.errors import UserError
@@ -29,4 +29,4 @@ def launch(runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> 
     config = runs[0].launcher
     if any(run.launcher != config for run in runs):
         raise UserError("launcher must be the same for all runs of a sweep")
-    return launcher_class(config.name)(config).launch(runs, request, on_result)
+    return LAUNCHERS.target(config.name)(config).launch(runs, request, on_result)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aswd.launchers.base import Launcher, LauncherConfig, mark_failed, without_terminal
+from aswd.runs.store import Run, RunState
 from aswd.utils.checks import check_at_least
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
     from aswd.runs.execution import Outcome
-    from aswd.runs.store import Run
 
 
 @dataclass
@@ -130,7 +130,6 @@ class QueueLauncher(Launcher):
     def _skip_finished(self) -> None:
         """Report runs that are done."""
         from aswd.runs.execution import Outcome
-        from aswd.runs.store import RunState
 
         for index, config in enumerate(self.runs):
             if config.force:
@@ -196,7 +195,6 @@ class QueueLauncher(Launcher):
     def _update(self, states: dict[str, JobState]) -> None:
         """Report runs that are done, and those whose jobs ended before; submit the latter again where retries are left."""
         from aswd.runs.locks import SILENCE
-        from aswd.runs.store import RunState
 
         now = time.monotonic()
         for index in sorted(self.unreported):
@@ -220,7 +218,6 @@ class QueueLauncher(Launcher):
 
     def _handle_end(self, index: int, job: str, state: JobState) -> bool:
         """Handle a job that ended before its run was done: report the run, or return ``True`` where it is to be submitted again."""
-        from aswd.runs.store import RunState
 
         why = {
             CANCELLED: f"job {job} was cancelled",
@@ -230,14 +227,13 @@ class QueueLauncher(Launcher):
         if unfinished and state not in (CANCELLED, GONE):
             if self.retry(index):
                 return True
-            mark_failed(self.runs[index].of_seeds(unfinished), why)
+            mark_failed(self.runs[index].with_seeds(unfinished), why)
         self.report(index, [self._outcome(run, why) for run in self.seeds(index)])
         return False
 
     def _outcome(self, run: Run, why: str = "") -> Outcome:
         """The outcome of a seed according to the store; ``why`` says how it was interrupted."""
         from aswd.runs.execution import Outcome
-        from aswd.runs.store import RunState
 
         state = run.state
         if state is RunState.DONE:
@@ -269,7 +265,7 @@ def _discard_results(config: RunConfig) -> None:
     from aswd.runs.locks import Locks
 
     for seed in config.seeds:
-        run, locks = config.run(seed), Locks()
+        run, locks = Run.of(config, seed), Locks()
         try:
             if locks.acquire(run.lock):
                 run.forget_outcome()

@@ -8,7 +8,7 @@ LAUNCHERS = Registry(
     "launcher",
     context=(),
     entries={
-        "local": Entry("aswd.launchers.local:LocalLauncher", "aswd.launchers.local:LocalConfig", "one run after the other, in this process"),
+        "local": Entry("aswd.launchers.local:LocalLauncher", "aswd.launchers.local:LocalConfig", "one run after the other in this process"),
         "pool": Entry("aswd.launchers.pool:PoolLauncher", "aswd.launchers.pool:PoolConfig", "several processes on this machine"),
         "slurm": Entry("aswd.launchers.slurm:SlurmLauncher", "aswd.launchers.slurm:SlurmConfig", "jobs of a SLURM cluster"),
     },

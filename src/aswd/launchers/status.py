@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from aswd.launchers.queue import QueueLauncher
-from aswd.launchers.registry import LAUNCHERS, launcher_class
+from aswd.launchers.registry import LAUNCHERS
 from aswd.launchers.sweep import Sweep, sweeps
 from aswd.runs.store import Run, RunState
 from aswd.utils.tables import table
@@ -84,7 +84,7 @@ def _queued_jobs(sweep: Sweep) -> Counter | None:
     """The jobs of a sweep that have not ended, counted by state; ``None`` where it has no jobs, or the cluster does not respond."""
     if not sweep.jobs or sweep.launcher not in LAUNCHERS:
         return None
-    launcher = launcher_class(sweep.launcher)
+    launcher = LAUNCHERS.target(sweep.launcher)
     jobs = launcher.poll(list(sweep.jobs)) if issubclass(launcher, QueueLauncher) else None
     return None if jobs is None else Counter(job.name for job in jobs.values() if not job.has_ended)
 

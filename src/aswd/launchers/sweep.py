@@ -178,6 +178,6 @@ def _describe(run: RunConfig, output_dir: Path) -> dict[str, Any]:
 
 def _checkpointed_step(run: RunConfig, seed: int) -> int:
     """The step of the last checkpoint from which a seed, or its batch of seeds, resumes; 0 without one."""
-    folders = {run.run(seed).folder, run.folder / batch_name(run.seeds)}
+    folders = {Run.of(run, seed).folder, run.folder / batch_name(run.seeds)}
     steps = [path.stem.removeprefix("step=") for folder in folders for path in folder.glob("checkpoints/step=*.ckpt")]
     return max((int(step) for step in steps if step.isdigit()), default=0)

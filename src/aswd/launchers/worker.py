@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from aswd.config.run import RunConfig
 from aswd.runs.execution import Outcome, execute_run
 from aswd.runs.signals import StopRequest
+from aswd.runs.store import Run
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def _execute(run: RunConfig, request: StopRequest) -> list[Outcome]:
         return execute_run(run, request)
     except Exception as error:
         traceback.print_exc()
-        return [Outcome("failed", run.run(seed), f"{type(error).__name__}: {error}") for seed in run.seeds]
+        return [Outcome("failed", Run.of(run, seed), f"{type(error).__name__}: {error}") for seed in run.seeds]
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
     try:
         with request.listening(), threads(spec), quiet():
             for seed in spec.seeds:
-                run = spec.run(seed)
+                run = Run.of(spec, seed)
                 try:
                     word = _claim(run, locks, spec.force)
                 except Exception as error:
@@ -103,23 +103,23 @@ def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopReq
         folder = spec.folder / batch_name(seeds)
         if spec.force:
             remove_checkpoints(folder / "checkpoints")
-        _fit(spec.of_seeds(seeds), pending, folder, locks, request, done)
+        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done)
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
-            _note_failure(spec.run(seed), f"the loss of seed {seed} is not finite at step {step}", step)
-        return [Outcome("failed", spec.run(seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
+            _note_failure(Run.of(spec, seed), f"the loss of seed {seed} is not finite at step {step}", step)
+        return [Outcome("failed", Run.of(spec, seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
     except Interrupted as error:
-        return [Outcome("interrupted", spec.run(seed), str(error), error.number) for seed in pending]
+        return [Outcome("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
     except LockLost as error:
-        return [*done, *(Outcome("running", spec.run(seed), str(error)) for seed in _rest(pending, done))]
+        return [*done, *(Outcome("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
     except SystemExit:  # Lightning's word for a second Ctrl-C
         raise KeyboardInterrupt from None
     except Exception as error:
         rest = _rest(pending, done)
         for seed in rest:
-            _note_failure(spec.run(seed), _reason(error), None)
-        return [*done, *(Outcome("failed", spec.run(seed), _reason(error)) for seed in rest)]
+            _note_failure(Run.of(spec, seed), _reason(error), None)
+        return [*done, *(Outcome("failed", Run.of(spec, seed), _reason(error)) for seed in rest)]
 
 
 def _note_failure(run: Run, reason: str, step: int | None) -> None:
@@ -139,8 +139,8 @@ def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
     for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
         seeds = _seeds_of(config)
         rest = set(seeds) - set(pending)
-        if rest and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
-            last = spec.run(min(rest)).result.get("steps")
+        if rest and set(pending) < set(seeds) and all(Run.of(spec, seed).state is RunState.DONE for seed in rest):
+            last = Run.of(spec, min(rest)).result.get("steps")
             if last is not None and checkpoint_path(config.parent / "checkpoints", last).exists():
                 return seeds
     return pending
@@ -158,12 +158,12 @@ def _seeds_of(config: Path) -> list[int]:
 def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
-        spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
+        Run.of(spec, seed).write_config(yaml.safe_dump(spec.with_seeds([seed]).plain(), sort_keys=False))
     if len(spec.seeds) > 1:
         write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
     task, data = build(spec)
     metrics = MetricHistory(spec.seeds)
-    recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.progress)
+    recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.enable_progress_bar)
     checkpoint = latest_checkpoint(folder / "checkpoints")
     mirrors = loggers.make_loggers(spec, folder, resumed=checkpoint is not None)
     failed = True
@@ -181,7 +181,7 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
         _tolerating("the pictures", lambda: pictures.extend(task.draw(folder / "pictures", metrics, spec.title)))
         locks.check()
         for seed in wanted:
-            run, final = spec.run(seed), _final(task, metrics, seed)
+            run, final = Run.of(spec, seed), _final(task, metrics, seed)
             run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
             shown = list(final)[-1]  # the headline, or its logarithm
             done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import PathConfig, RunConfig
 from aswd.runs import RunState
 from aswd.runs.execution import execute_run
@@ -47,7 +47,7 @@ class Search:
 
     def spec(self, values: dict[str, str]) -> RunConfig:
         """The run of a trial; its pictures are looked at by nobody."""
-        (spec,) = checked_plan(Call(self.arguments(values)))
+        (spec,) = plan_runs(CommandLine(self.arguments(values)))
         task = replace(spec.task, pictures=False) if hasattr(spec.task, "pictures") else spec.task
         return replace(spec, task=task, paths=PathConfig(str(self.output_dir)))
 

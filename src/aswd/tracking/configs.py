@@ -18,7 +18,7 @@ class WandbConfig:
         entity: W&B user or team; ``null``: your default one.
         mode: ``online``, ``offline``, or ``auto``: online if this machine is logged in to W&B.
         tags: W&B tags, beside those of the run.
-        labels: entries of the run's configuration in W&B, beside its options; ``aswd reproduce`` writes there what a run is in its artifact.
+        labels: entries of the run's configuration in W&B, beside its options; ``aswd reproduce`` adds its label in the artifact.
         group: W&B group; ``null``: task/data/distance/key, so that seeds are averaged.
     """
 
