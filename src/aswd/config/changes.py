@@ -25,6 +25,17 @@ def differing_options(identities: Iterable[dict[str, Any]]) -> list[dict[str, An
     return [{key: values[key] for key in differing if key in values} for values in flat]
 
 
+def titles(runs: list[RunConfig]) -> list[str]:
+    """What runs are called in one listing: task, data set, distance, and the options in which runs of the same names differ."""
+    texts: dict[int, str] = {}
+    for title in dict.fromkeys(run.title for run in runs):
+        alike = [(index, run) for index, run in enumerate(runs) if run.title == title]
+        identities = {run.key: run.identity for _, run in alike} if len(alike) > 1 else {}
+        differing = dict(zip(identities, differing_options(identities.values()), strict=True))
+        texts |= {index: f"{title} {options_text(differing.get(run.key, {}))}".strip() for index, run in alike}
+    return [texts[index] for index in range(len(runs))]
+
+
 def options_text(options: dict[str, Any]) -> str:
     """Options as people write them: ``penalty=0.5 lr=0.01``, without the section where that is clear."""
     last = [key.rpartition(".")[2] for key in options]

@@ -72,12 +72,21 @@ def parse_command_line(arguments: list[str]) -> CommandLine:
     for flag, value in (("--config-name", options.config_name), ("--config-path", options.config_path)):
         if value is not None:
             raise UserError(f"{flag} must be left out: the configuration is aswd's own; --config-dir DIR adds a folder to it")
-    for folder in options.config_dir:
+    check_overrides(rest, options.config_dir)
+    return CommandLine(rest, options.multirun, tuple(options.config_dir), options.cfg, options.package, shown)
+
+
+def check_overrides(overrides: list[str], folders: list[str]) -> None:
+    """Refuse overrides of Hydra itself, and folders that do not exist.
+
+    Raises:
+        UserError: says what to use instead.
+    """
+    for folder in folders:
         if not Path(folder).is_dir():
             raise UserError(f"--config-dir must be a folder; got {folder!r}")
-    for override in rest:
+    for override in overrides:
         check_hydra_override(override)
-    return CommandLine(rest, options.multirun, tuple(options.config_dir), options.cfg, options.package, shown)
 
 
 def run_hydra(line: CommandLine) -> int:

@@ -13,7 +13,7 @@ import yaml
 
 from aswd.config.schemas import PathConfig, TrainerConfig
 from aswd.data.registry import DATA
-from aswd.distances import build
+from aswd.distances import build, distance_info
 from aswd.tasks.registry import TASKS
 from aswd.utils.fields import is_in_key
 from aswd.utils.imports import call_with
@@ -99,11 +99,9 @@ class RunConfig:
     @property
     def code(self) -> dict[str, Any]:
         """Module, version and source digest of every part of the run that is not aswd's own."""
-        from aswd.distances.registry import origin
-
-        parts = {"task": TASKS[self.task.name].target, "data": DATA[self.data.name].target, "distance": origin(self.distance_name)}
-        parts |= {f"callbacks.{name}": node["_target_"] for name, node in self.callbacks.items()}
-        info = {name: plugin_info(part) for name, part in parts.items()}
+        parts = {"task": TASKS[self.task.name].module, "data": DATA[self.data.name].module}
+        parts |= {f"callbacks.{name}": node["_target_"].rpartition(".")[0] for name, node in self.callbacks.items()}
+        info = {name: plugin_info(module) for name, module in parts.items()} | {"distance": distance_info(self.distance_name)}
         return {name: content for name, content in info.items() if content is not None}
 
     @property
@@ -170,6 +168,12 @@ def key_of(identity: dict[str, Any]) -> str:
     """The first ten hexadecimal digits of the SHA-256 of what a run is."""
     text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def seeds_of(content: dict[str, Any]) -> list[int]:
+    """The seeds of a configuration in plain containers, as :meth:`RunConfig.plain` gives it."""
+    first = int(content.get("seed", 0))
+    return [int(seed) for seed in content.get("seeds", range(first, first + int(content.get("replicas", 1))))]
 
 
 def canonical(value: Any) -> Any:

@@ -10,7 +10,7 @@ from aswd.config.changes import changed_options, options_text
 from aswd.config.run import RunConfig
 from aswd.runs.store import batch_name
 
-PICTURES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg")
 VIDEOS = (".gif", ".mp4", ".webm")
 
 
@@ -69,9 +69,9 @@ def media_name(path: Path) -> str:
     return path.stem + path.suffix.replace(".", "_")
 
 
-def pictures_in(folder: Path) -> list[Path]:
+def images_in(folder: Path) -> list[Path]:
     """The pictures and animations of a folder that W&B can show."""
-    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*PICTURES, *VIDEOS) and not path.name.startswith("."))
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*IMAGES, *VIDEOS) and not path.name.startswith("."))
 
 
 def media(path: Path) -> object:

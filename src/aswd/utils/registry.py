@@ -30,6 +30,11 @@ class Entry:
     defaults: dict[str, Any] = field(default_factory=dict)
     brings: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def module(self) -> str:
+        """Name of the module that has the class."""
+        return self.target.partition(":")[0] if isinstance(self.target, str) else self.target.__module__
+
 
 class Registry:
     """Classes by name, ours and those of plug-ins.
@@ -66,9 +71,10 @@ class Registry:
 
         def add(target: type) -> type:
             known = self._entries.get(name)
-            if known is not None and _module(known.target) != _module(target):
-                raise ValueError(f"the name {name!r} is taken by the {self.kind} of {_module(known.target)}: choose another name")
-            self._entries[name] = Entry(target, **entry)
+            new = Entry(target, **entry)
+            if known is not None and known.module != new.module:
+                raise ValueError(f"the name {name!r} is taken by the {self.kind} of {known.module}: choose another name")
+            self._entries[name] = new
             return target
 
         return add
@@ -103,7 +109,3 @@ def options_of(target: Callable, name: str, context: tuple[str, ...] = ()) -> ty
 
 def _imported(target: Any) -> Any:
     return import_objects(target)[0] if isinstance(target, str) else target
-
-
-def _module(target: Any) -> str:
-    return target.partition(":")[0] if isinstance(target, str) else target.__module__
