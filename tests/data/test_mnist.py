@@ -66,7 +66,7 @@ def test_without_a_checksum_header_and_length_are_looked_at(tmp_path, monkeypatc
     with pytest.raises(UserError, match="does not begin as an idx file"):
         data.prepare_data()
     path.write_bytes(idx(np.zeros((39, 28, 28), np.uint8)))
-    with pytest.raises(UserError, match="39 train pictures and 40 labels"):
+    with pytest.raises(UserError, match="39 train images and 40 labels"):
         data.prepare_data()
 
 

@@ -111,10 +111,10 @@ def test_faces_of_more_corners_and_meshes_without_faces(tmp_path):
 
 
 def test_pictures_give_their_dark_pixels_upright(tmp_path):
-    picture = Image.new("L", (30, 20), 255)
-    ImageDraw.Draw(picture).rectangle((0, 0, 9, 4), fill=0)  # top left, 10 x 5
-    picture.putpixel((29, 19), 100)
-    picture.save(tmp_path / "grey.png")
+    image = Image.new("L", (30, 20), 255)
+    ImageDraw.Draw(image).rectangle((0, 0, 9, 4), fill=0)  # top left, 10 x 5
+    image.putpixel((29, 19), 100)
+    image.save(tmp_path / "grey.png")
     points = cloud(tmp_path / "grey.png", 5000, normalise=False)
     block = (points[:, 0] <= 10) & (points[:, 1] >= 15)
     corner = (points[:, 0] >= 29) & (points[:, 1] <= 1)
@@ -163,7 +163,7 @@ def damaged(folder, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("text.png", "no picture", "is not a picture"),
+        ("text.png", "no image", "is not an image"),
         ("cut.obj", "v 0 0\nv 1 0 0\nf 1 2 3\n", "different dimension"),
         ("far.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "a corner that is not there"),
         ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no surface"),

@@ -1,4 +1,4 @@
-"""Barycenters: closed forms, all mixtures as one batch against each alone, exact resumption, pictures, mistakes."""
+"""Barycenters: closed forms, all mixtures as one batch against each alone, exact resumption, images, mistakes."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def translated(tmp_path):
 @pytest.mark.parametrize(("distance", "tolerance"), [("swd", 0.03), ("wasserstein", 0.01)])
 def test_between_two_translates_lies_the_translate_at_the_mean(translated, tmp_path, distance, tolerance):
     cloud, files = translated
-    long = ["task.iterations=300", "task.evaluate_every=300", "task.strip=2", "data.normalise=false", "task.pictures=false"]
+    long = ["task.iterations=300", "task.evaluate_every=300", "task.strip=2", "data.normalise=false", "task.images=false"]
     final, samples = record(execute_run(spec_of(tmp_path, files, *long, "task.lr=0.05", distance=distance))[0])
     for place, (_, there) in enumerate(samples["weights"]):
         closed = torch.from_numpy(cloud + there * MOVED)
@@ -67,14 +67,14 @@ def test_between_two_translates_lies_the_translate_at_the_mean(translated, tmp_p
 def test_with_power_one_the_heavier_of_two_clouds_wins(translated, tmp_path):
     """As with points on the line: what is nearest in the sum of distances, not of their squares, is the median."""
     cloud, files = translated
-    long = ["task.iterations=400", "task.evaluate_every=400", "task.weights=[0.3,0.7]", "data.normalise=false", "task.pictures=false"]
+    long = ["task.iterations=400", "task.evaluate_every=400", "task.weights=[0.3,0.7]", "data.normalise=false", "task.images=false"]
     _, samples = record(execute_run(spec_of(tmp_path, files, *long, "task.power=1", "task.lr=0.03", distance="wasserstein"))[0])
     there = torch.from_numpy(cloud + MOVED)
     assert exact_wasserstein(torch.from_numpy(samples["particles"][0]), there).item() < 0.1
 
 
 def test_corners_of_the_grid_are_the_clouds(tmp_path):
-    long = ["task.iterations=400", "task.evaluate_every=400", "task.grid=2", "task.pictures=false"]
+    long = ["task.iterations=400", "task.evaluate_every=400", "task.grid=2", "task.images=false"]
     _, samples = record(execute_run(spec_of(tmp_path, *long))[0])
     assert samples["weights"].shape == (6, 3)
     for place, weights in enumerate(samples["weights"]):
@@ -110,8 +110,8 @@ def test_the_step_is_the_sum_over_the_clouds():
 
 @pytest.mark.parametrize("distance", ["swd", "aswd", "dswd", "max_swd", "gswd_nn1"])
 def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
-    batch = spec_of(tmp_path / "batch", "replicas=3", "seed=4", "task.grid=2", "task.pictures=false", distance=distance)
-    alone = spec_of(tmp_path / "alone", "seed=5", "task.grid=2", "task.pictures=false", distance=distance)
+    batch = spec_of(tmp_path / "batch", "replicas=3", "seed=4", "task.grid=2", "task.images=false", distance=distance)
+    alone = spec_of(tmp_path / "alone", "seed=5", "task.grid=2", "task.images=false", distance=distance)
     assert batch.key == alone.key
     assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
@@ -124,10 +124,10 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
 
 @pytest.mark.parametrize("distance", ["swd", "aswd"])
 def test_a_mixture_has_the_numbers_in_a_grid_that_it_would_get_alone(distance, tmp_path):
-    _, grid = record(execute_run(spec_of(tmp_path, "task.grid=2", "task.pictures=false", distance=distance))[0])
+    _, grid = record(execute_run(spec_of(tmp_path, "task.grid=2", "task.images=false", distance=distance))[0])
     for place in (0, 4):
         weights = f"task.weights={grid['weights'][place].tolist()}".replace(" ", "")
-        _, alone = record(execute_run(spec_of(tmp_path, weights, "task.pictures=false", distance=distance))[0])
+        _, alone = record(execute_run(spec_of(tmp_path, weights, "task.images=false", distance=distance))[0])
         np.testing.assert_allclose(alone["particles"][0], grid["particles"][place], atol=1e-4)
         np.testing.assert_array_equal(alone["exact"][0], grid["exact"][place])
 
@@ -309,17 +309,17 @@ def test_on_a_gpu_no_step_looks_at_a_value():
         ("[cube]", ["task.weights=[1]"], ["w2.png", "barycenters.png"]),
     ],
 )
-def test_pictures_are_pictures(tmp_path, shapes, options, names):
+def test_images_are_drawn(tmp_path, shapes, options, names):
     from PIL import Image
 
     spec = spec_of(tmp_path, f"data.shapes={shapes}", *options)
     assert {outcome.word for outcome in execute_run(spec)} == {"done"}
-    folder = spec.folder / ("seeds=0-1" if "replicas=2" in options else "seed=0") / "pictures"
+    folder = spec.folder / ("seeds=0-1" if "replicas=2" in options else "seed=0") / "images"
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
     for name in names:
-        with Image.open(folder / name) as picture:
-            assert np.asarray(picture.convert("L")).std() > 3  # something is drawn
-            assert getattr(picture, "n_frames", 1) == (6 if name.endswith("gif") else 1)  # there and back over four mixtures
+        with Image.open(folder / name) as image:
+            assert np.asarray(image.convert("L")).std() > 3  # something is drawn
+            assert getattr(image, "n_frames", 1) == (6 if name.endswith("gif") else 1)  # there and back over four mixtures
 
 
 def test_colours_and_projections():

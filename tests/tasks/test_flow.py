@@ -27,7 +27,7 @@ CONVERGING = ["swd", "gswd_nn1", "aswd", "dswd", "max_gswd_nn1", "max_swd", "was
 @pytest.mark.parametrize("data", [name for name in DATA if data_settings(name).kind == "points"])
 def test_every_distance_runs_on_every_target(distance, data, tmp_path):
     """Particles that start near the target come nearer, for the distances that the paper shows converging; none leaves it."""
-    spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.pictures=false", distance=distance)
+    spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.images=false", distance=distance)
     (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     rows = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)
@@ -142,17 +142,17 @@ def small_data():
     return ToyConfig("knot", num_samples=20)
 
 
-def test_pictures_are_pictures(tmp_path):
+def test_images_are_drawn(tmp_path):
     from PIL import Image
 
     spec = small_spec(tmp_path, "replicas=2", "task.num_frames=6")
     assert [outcome.word for outcome in execute_run(spec)] == ["done"] * 2
-    folder = spec.folder / "seeds=0-1" / "pictures"
+    folder = spec.folder / "seeds=0-1" / "images"
     with Image.open(folder / "particles.gif") as animation:
         assert animation.n_frames == len(np.load(spec.run(0).folder / "samples.npz")["frame_steps"])
     for name in ("w2.png", "particles.png"):
-        with Image.open(folder / name) as picture:
-            assert np.asarray(picture.convert("L")).std() > 10  # something is drawn
+        with Image.open(folder / name) as image:
+            assert np.asarray(image.convert("L")).std() > 10  # something is drawn
 
 
 def test_learned_norm_is_that_of_the_parameters():

@@ -169,6 +169,6 @@ def _changed(settings: Any, read: dict[str, Any]) -> dict[str, Any]:
     for f in fields(settings):
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
         default = read.get(f.name) if default is None else default
-        if f.name == "name" or (getattr(settings, f.name) != default and f.metadata.get("changes_numbers", True)):
+        if f.name == "name" or (getattr(settings, f.name) != default and not f.metadata.get("neutral")):
             found[f.name] = getattr(settings, f.name)
     return found

@@ -1,4 +1,4 @@
-"""Data by name: which settings and which data module a name stands for."""
+"""Data sets by name: their data module and their configuration class."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _PAIR_NAMES = ("photographs", "china_flower", "astronaut_coffee", "rocket_chelse
 DATA: dict[str, tuple[str, str]] = {  # name -> data module, configuration class; nothing is imported before it is needed
     **dict.fromkeys(_TOY_NAMES, _TOY),
     **dict.fromkeys(("shapes", "solids"), ("aswd.data.shapes:Shapes", f"{_CONFIGS}:ShapesConfig")),
+    "points": ("aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig"),
     "synthetic": ("aswd.data.images:Synthetic", f"{_CONFIGS}:SyntheticConfig"),
     **dict.fromkeys(("mnist", "fashion_mnist"), ("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig")),
     "cifar10": ("aswd.data.cifar10:Cifar10", f"{_CONFIGS}:Cifar10Config"),

@@ -21,7 +21,7 @@ from aswd.distances.neural import Neural
 from aswd.distances.one_dimensional import wasserstein_1d
 from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Polynomial, Projection
-from aswd.distances.registry import READINGS, available, build, options, register, resolved_options
+from aswd.distances.registry import READINGS, available, build, build_options, options, register, resolved_options
 from aswd.distances.sliced import SlicedDistance
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Wasserstein",
     "available",
     "build",
+    "build_options",
     "options",
     "register",
     "resolved_options",
