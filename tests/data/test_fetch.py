@@ -9,7 +9,7 @@ from aswd.data.configs import ImageFolderConfig
 from aswd.launchers.launch import _prepare_data
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
-from tests.data.small import expect_mnist, mnist_contents, write_mnist, write_image
+from tests.data.small import expect_mnist, mnist_contents, write_image, write_mnist
 from tests.runs.small import small_spec
 
 

@@ -106,7 +106,7 @@ def test_a_record_says_what_a_reader_asks(tmp_path):
 def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
     whole, parts = (small_spec(tmp_path / name, distance=distance) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    for steps in (3, 11, 24):
+    for steps in (1, 3, 10, 11, 24, 25):  # some of them are evaluated
         (outcome,) = cut_off(parts, monkeypatch, steps)
         assert outcome.word == "interrupted"
         assert outcome.signal == 15
@@ -301,7 +301,11 @@ def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
     cut_off(small_spec(tmp_path), monkeypatch, 16)
     (outcome,) = execute_run(small_spec(tmp_path, "task.num_frames=7"))
     assert outcome.word == "done"
-    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 1, 3, 8, 13, 21, 30]  # 30 (k/6)^2
+    # Of 30 (k/6)^2 those that were also of 30 (k/3)^2 until step 16: of steps 1 and 8 there are no frames.
+    samples = np.load(outcome.run.folder / "samples.npz")
+    assert samples["frame_steps"].tolist() == [0, 3, 13, 21, 30]
+    assert len(samples["frames"]) == 5
+    np.testing.assert_array_equal(samples["frames"][-1], samples["particles"])
 
 
 def test_force_makes_a_damaged_run_again_from_the_beginning(tmp_path):

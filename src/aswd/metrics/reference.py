@@ -65,9 +65,7 @@ def reference(
     count = len(images) if count is None else count
     check_count(count)
     if count > len(images):
-        raise UserError(
-            f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.config.name} has {len(images)}"
-        )
+        raise UserError(f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.config.name} has {len(images)}")
     identity = {
         "data": {f.name: getattr(data.config, f.name) for f in fields(data.config) if not f.metadata.get("neutral")},
         "split": split,
