@@ -52,7 +52,7 @@ DISTANCES = ["swd", "gswd_poly3", "gswd_circular", "gswd_nn1", "max_swd", "max_g
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, distance):
+def test_every_distance_repaints_the_image_by_its_alignment(tmp_path, pair, distance):
     done, samples = run(spec_of(tmp_path, pair, "task.iterations=3", distance=distance))
     source = np.asarray(Image.open(pair[0].removeprefix("source=")))
     result = np.asarray(Image.open(done.folder / "images" / "result.png"))
@@ -91,7 +91,7 @@ def test_exact_transport_ends_at_the_target_and_its_weights_count(tmp_path, pair
     assert done.result["final"]["w2"] < 0.1
 
 
-def test_a_picture_keeps_its_own_colours(tmp_path, pair):
+def test_a_photograph_keeps_its_own_colours(tmp_path, pair):
     name = pair[1].removeprefix("target=")
     for distance in ("swd", "aswd"):
         own = [f"source={name}", f"target={name}"]
@@ -123,7 +123,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeyp
         np.testing.assert_array_equal(samples[name], wanted[name])
 
 
-def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
+def test_the_key_is_that_of_what_the_images_show(tmp_path, pair):
     for one, name in zip(pair, ("a.png", "b.png"), strict=True):
         (tmp_path / name).write_bytes(Path(one.split("=")[1]).read_bytes())
     here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"source={tmp_path}/a.png", f"target={tmp_path}/b.png"])
@@ -158,7 +158,7 @@ def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
         (["task.keep_detail=maybe"], "task.keep_detail must be true or false; got 'maybe'"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(tmp_path, overrides, sentence):
+def test_mistakes_are_one_sentence(tmp_path, overrides, sentence):
     (tmp_path / "text.png").write_text("words")
     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "small.png")
     given = [one.format(text=tmp_path / "text.png", small=tmp_path / "small.png") for one in overrides]
@@ -194,7 +194,7 @@ def test_the_similarity_of_gradients():
     assert gradient_similarity(image, image.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
 
 
-def test_small_pictures_are_at_most_256_wide(tmp_path):
+def test_small_images_are_at_most_256_wide(tmp_path):
     assert small(read_photograph("china")).size == (256, 171)
     Image.new("RGB", (3000, 2)).save(tmp_path / "wide.png")
     assert small(read_photograph(str(tmp_path / "wide.png"))).size == (256, 1)

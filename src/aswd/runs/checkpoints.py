@@ -14,7 +14,7 @@ from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Checkpoint
 
 from aswd.runs.locks import Locks
-from aswd.runs.recorder import evaluation_is_due
+from aswd.runs.recorder import evaluation_is_due, is_last_step
 from aswd.runs.signals import Interrupted, StopRequest
 from aswd.utils.files import digest, set_aside, write_atomically, write_text
 
@@ -134,14 +134,6 @@ class Checkpoints(Checkpoint):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._state = state
-
-
-def is_last_step(trainer: Trainer) -> bool:
-    """Whether the fit ends after this step: ``on_train_end`` follows."""
-    loop = trainer.fit_loop.epoch_loop
-    in_steps = 0 <= trainer.max_steps <= trainer.global_step
-    in_epochs = loop._num_ready_batches_reached() and 0 <= trainer.max_epochs <= trainer.current_epoch + 1
-    return in_steps or in_epochs or (trainer.should_stop and trainer.fit_loop._can_stop_early)
 
 
 def _list(value: Any) -> Any:

@@ -52,7 +52,8 @@ class Recorder(Callback):
 
     def on_train_batch_end(self, trainer: Trainer, task: LightningModule, *_: Any) -> None:
         first = getattr(task, "is_first_evaluation", lambda step: step == 1)
-        if first(trainer.global_step) and self._is_missing(trainer) and not evaluation_is_due(trainer):
+        later = evaluation_is_due(trainer) or is_last_step(trainer)
+        if first(trainer.global_step) and self._is_missing(trainer) and not later:
             evaluate(trainer)
 
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
@@ -109,6 +110,14 @@ def evaluation_is_due(trainer: Trainer) -> bool:
     """Whether Lightning evaluates after the batch whose ``on_train_batch_end`` is running."""
     loop = trainer.fit_loop
     return loop.epoch_loop._should_check_val_fx(loop._data_fetcher)
+
+
+def is_last_step(trainer: Trainer) -> bool:
+    """Whether the fit ends after this step: ``on_train_end`` follows."""
+    loop = trainer.fit_loop.epoch_loop
+    in_steps = 0 <= trainer.max_steps <= trainer.global_step
+    in_epochs = loop._num_ready_batches_reached() and 0 <= trainer.max_epochs <= trainer.current_epoch + 1
+    return in_steps or in_epochs or (trainer.should_stop and trainer.fit_loop._can_stop_early)
 
 
 def evaluate(trainer: Trainer) -> None:
