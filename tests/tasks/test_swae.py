@@ -37,7 +37,7 @@ def small(folder, *overrides, distance="swd"):
 
 
 def task_of(spec, seeds=(0,)):
-    return Swae(spec.task, Synthetic(spec.data, seeds), spec.of_seeds(seeds).build_distance(), seeds)
+    return Swae(spec.task, Synthetic(spec.data, seeds), spec.with_seeds(seeds).build_distance(), seeds)
 
 
 def rows_of(run):

@@ -44,7 +44,7 @@ def distance_settings(rules: Iterable[dict], reading: str, name: str) -> dict[st
     return _merged(rules, "distance", lambda rule: _holds(rule, reading) and _names_distance(rule, name))
 
 
-def task_settings(rules: Iterable[dict], reading: str, data: str) -> dict[str, Any]:
+def task_config(rules: Iterable[dict], reading: str, data: str) -> dict[str, Any]:
     """What the rules set for options of the task on the data set ``data``."""
     return _merged(rules, "task", lambda rule: _holds(rule, reading) and data in rule.get("data", [data]))
 
@@ -67,7 +67,7 @@ def published_configs(folder: Path, data_names: Iterable[str]) -> dict[str, dict
             for name in available():
                 _add(configs, f"published_distance/{path.stem}/{reading}/{name}", "distance", distance_settings(rules, reading, name))
             for data in data_names:
-                _add(configs, f"published_task/{path.stem}/{reading}/{data}", "task", task_settings(rules, reading, data))
+                _add(configs, f"published_task/{path.stem}/{reading}/{data}", "task", task_config(rules, reading, data))
     return configs
 
 

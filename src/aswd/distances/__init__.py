@@ -21,7 +21,18 @@ from aswd.distances.neural import Neural
 from aswd.distances.one_dimensional import wasserstein_1d
 from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Polynomial, Projection
-from aswd.distances.registry import READINGS, available, build, distance_info, option_types, options, origin, register, resolved_options
+from aswd.distances.registry import (
+    READINGS,
+    available,
+    build,
+    build_options,
+    distance_info,
+    option_types,
+    options,
+    origin,
+    register,
+    resolved_options,
+)
 from aswd.distances.sliced import SlicedDistance
 
 __all__ = [
@@ -46,6 +57,7 @@ __all__ = [
     "Wasserstein",
     "available",
     "build",
+    "build_options",
     "distance_info",
     "option_types",
     "options",
