@@ -16,7 +16,7 @@ import torch
 import yaml
 from pytorch_lightning import Callback, Trainer
 
-from aswd.config.run import RunConfig
+from aswd.config.run import RunConfig, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.runs.locks import LockLost, Locks
@@ -28,9 +28,12 @@ from aswd.runs.signals import Interrupted, StopRequest
 from aswd.runs.store import Run, RunState, batch_name
 from aswd.tasks.base import Diverged, Task
 from aswd.tasks.registry import task_class
-from aswd.tracking import loggers
 from aswd.utils.files import set_aside, write_text
+from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
+
+# By name: tracking stands on this package.
+build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.loggers:build_loggers:log_result:finish_loggers")
 
 
 @dataclass
@@ -157,8 +160,8 @@ def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
 def _seeds_of(config: Path) -> list[int]:
     """The seeds of a batch by its configuration; none, where that is damaged, and then it is set aside."""
     try:
-        return [int(seed) for seed in yaml.safe_load(config.read_text(encoding="utf-8"))["seeds"]]
-    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
+        return seeds_of(yaml.safe_load(config.read_text(encoding="utf-8")))
+    except (OSError, TypeError, AttributeError, ValueError, yaml.YAMLError):
         print(f"aswd: {config} is damaged; it was set aside as {set_aside(config).name}", file=sys.stderr)
         return []
 
@@ -174,16 +177,16 @@ def _fit(
 ) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
-        Run.of(spec, seed).write_config(yaml.safe_dump(spec.with_seeds([seed]).plain(), sort_keys=False))
+        Run.of(spec, seed).write_config(spec.with_seeds([seed]).to_yaml())
     if len(spec.seeds) > 1:
-        write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
+        write_text(folder / "config.yaml", spec.to_yaml())
     task, data = build(spec)
     metrics = MetricHistory(spec.seeds)
     recorder = Recorder(folder / "metrics.csv", metrics)
     bar = [ProgressBar(f"{spec.title} {spec.seeds_text}")] if spec.trainer.enable_progress_bar else []
     checkpoints = Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)
     checkpoint = latest_checkpoint(folder / "checkpoints")
-    mirrors = loggers.make_loggers(spec, folder, resumed=checkpoint is not None)
+    mirrors = build_loggers(spec, folder, resumed=checkpoint is not None)
     failed = True
     try:
         trainer = Trainer(
@@ -204,9 +207,9 @@ def _fit(
             shown = list(final)[-1]  # the headline, or its logarithm
             done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
         failed = False
-        _tolerating("the mirror", lambda: loggers.mirror_outcome(mirrors, metrics, images, result))
+        _tolerating("the mirror", lambda: log_result(mirrors, metrics, images, result))
     finally:
-        _tolerating("the mirror", lambda: loggers.finish(mirrors, failed))
+        _tolerating("the mirror", lambda: finish_loggers(mirrors, failed))
 
 
 def _tolerating(what: str, action: Callable[[], None]) -> None:

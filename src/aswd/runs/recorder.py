@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-from aswd.tracking.loggers import log
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_text
+from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.statistics import mean_and_band
 
 PACE = "seconds_per_iteration"
+(log_metrics,) = import_objects("aswd.tracking.loggers:log_metrics")  # by name: tracking stands on this package
 
 
 class Recorder(Callback):
@@ -94,7 +95,7 @@ class Recorder(Callback):
         else:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(self.metrics.to_csv(since=len(self.metrics.steps) - 1, header=False))
-        log(trainer.loggers, _for_loggers(values if of_seeds is not None else {PACE: values[PACE]}), step)
+        log_metrics(trainer.loggers, _for_loggers(values if of_seeds is not None else {PACE: values[PACE]}), step)
 
     def state_dict(self) -> dict[str, Any]:
         rows = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in self.metrics.values.items()}
