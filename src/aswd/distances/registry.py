@@ -166,7 +166,18 @@ def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Modul
         raise ValueError(f"{name} needs a value for the option {missing[0]!r}, which has no default")
     distance = entry.factory(**given) if isinstance(entry.factory, Composition) else _build_outside(name, entry, given)
     distance.name, distance.reading = name, reading
+    distance.built_with = {**(entry.factory.options() if isinstance(entry.factory, Composition) else {}), **given}
     return distance
+
+
+def build_options(distance: nn.Module) -> dict[str, Any] | None:
+    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
+
+    >>> build_options(build("wasserstein", order=1))
+    {'name': 'wasserstein', 'order': 1}
+    """
+    built_with = getattr(distance, "built_with", None)
+    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
 
 
 def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.Module:
@@ -197,6 +208,14 @@ def _over_reading(name: str, reading: str, given: dict[str, Any]) -> dict[str, A
         if key not in known and not takes_any:
             raise ValueError(f"{name} has no option {key!r}: {nearest(key, known)}")
     return {**entry.factory.reading(reading), **given} if isinstance(entry.factory, Composition) else given
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _find(name: str) -> Registration:
