@@ -1,4 +1,4 @@
-"""Sliced Wasserstein distances: one formula, three choices (projection, directions, what is maximised).
+"""Sliced Wasserstein distances: one formula, with a choice of projection, directions and what is maximised.
 
 >>> import torch
 >>> from aswd.distances import build
@@ -9,7 +9,7 @@ torch.Size([])
 
 from aswd.utils.numpy_features import prefer_avx2
 
-prefer_avx2()  # before numpy is imported: see there
+prefer_avx2()  # must come before the import of numpy
 
 from aswd.distances import family  # noqa: F401  registers the names
 from aswd.distances.augmented import Augmented, NonInjective

@@ -170,6 +170,16 @@ def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Modul
     return distance
 
 
+def build_options(distance: nn.Module) -> dict[str, Any] | None:
+    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
+
+    >>> build_options(build("wasserstein", order=1))
+    {'name': 'wasserstein', 'order': 1}
+    """
+    built_with = getattr(distance, "built_with", None)
+    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
+
+
 def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.Module:
     seed = given.get("seed")
     if isinstance(seed, list | tuple) and len(seed) == 1 and not getattr(entry.target, "supports_replicas", False):
