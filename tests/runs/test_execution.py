@@ -100,7 +100,7 @@ def test_a_record_says_what_a_reader_asks(tmp_path):
     assert result["settings"]["distance"]["penalty_relative"] is True
     assert result["final"]["log10_w2"] == pytest.approx(math.log10(result["final"]["w2"]))
     config = yaml.safe_load((outcome.run.folder / "config.yaml").read_text())
-    assert config["seeds"] == [0]
+    assert (config["seed"], config["replicas"]) == (0, 1)
     assert config["distance"]["name"] == "aswd"
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_checkpoint_is_named_and_the_last_good_one_used(tmp_path, monk
     (expected,) = execute_run(whole)
     cut_off(parts, monkeypatch, 8)
     cut_off(parts, monkeypatch, 16)
-    folder = parts.run(0).folder / "checkpoints"
+    folder = Run.of(parts, 0).folder / "checkpoints"
     good, bad = sorted(folder.glob("*.ckpt"))
     bad.write_bytes(bad.read_bytes()[: bad.stat().st_size // 2])
     (outcome,) = execute_run(parts)
@@ -255,7 +255,7 @@ def test_what_is_done_stays_done_when_the_mirror_or_another_record_fails(tmp_pat
         raise OSError("no network")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_module.loggers, "finish", no_network)
+        patch.setattr(run_module, "finish_loggers", no_network)
         assert words(execute_run(small_spec(tmp_path / "mirror"))) == ["done"]
     assert "OSError: no network" in capsys.readouterr().err
 
@@ -353,7 +353,7 @@ def test_global_random_state_is_restored_for_distances_that_draw_from_it(tmp_pat
 
 def test_what_is_written_holds_no_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "s3cr3t" * 8)
-    execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=offline"))
+    execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=offline"))
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
 

@@ -11,6 +11,7 @@ from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.toy import TARGETS, ToyTargets, target
 from aswd.distances import available, build
 from aswd.metrics import exact_wasserstein
+from aswd.runs import Run
 from aswd.runs.execution import execute_run
 from aswd.tasks.base import Diverged
 from aswd.tasks.batches import as_points
