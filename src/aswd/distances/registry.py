@@ -202,16 +202,6 @@ def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.
     return OutsideDistance(name, module)
 
 
-def build_options(distance: nn.Module) -> dict[str, Any] | None:
-    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
-
-    >>> build_options(build("wasserstein", order=1))
-    {'name': 'wasserstein', 'order': 1}
-    """
-    built_with = getattr(distance, "built_with", None)
-    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
-
-
 def resolved_options(name: str, /, *, reading: str = "reference", **given: Any) -> dict[str, Any]:
     """All options of a distance as :func:`build` would have them with the same arguments."""
     return {**options(name), **_over_reading(name, reading, given)}
