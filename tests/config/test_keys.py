@@ -139,7 +139,8 @@ def test_every_argument_of_lightning_s_trainer_is_an_option():
 def test_no_option_is_decided_elsewhere():
     """Every null of a task is a choice of its own: not counted, not clipped, not given."""
     null = {
-        ("flow", "num_particles"), ("barycenter", "num_particles"), ("barycenter", "weights"), ("barycenter", "grid"), ("barycenter", "strip"),
+        ("flow", "num_particles"), ("barycenter", "num_particles"),
+        ("barycenter", "weights"), ("barycenter", "grid"), ("barycenter", "strip"),
         ("gan", "iterations"), ("gan", "clip_grad_norm"), ("gan", "evaluate_every"), ("gan", "fid_weights"),
         ("generator", "iterations"), ("generator", "clip_grad_norm"), ("swae", "iterations"), ("swae", "evaluate_every"),
     }  # fmt: skip

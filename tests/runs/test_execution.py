@@ -156,7 +156,7 @@ def test_a_damaged_checkpoint_is_named_and_the_last_good_one_used(tmp_path, monk
     (expected,) = execute_run(whole)
     cut_off(parts, monkeypatch, 8)
     cut_off(parts, monkeypatch, 16)
-    folder = parts.run(0).folder / "checkpoints"
+    folder = Run.of(parts, 0).folder / "checkpoints"
     good, bad = sorted(folder.glob("*.ckpt"))
     bad.write_bytes(bad.read_bytes()[: bad.stat().st_size // 2])
     (outcome,) = execute_run(parts)

@@ -103,7 +103,7 @@ class Launcher(ABC):
         from aswd.launchers.sweep import SweepRecord
 
         self.runs, self.request, self._on_result = runs, request, on_result
-        self._seeds = [[run.run(seed) for seed in run.seeds] for run in runs]
+        self._seeds = [[Run.of(run, seed) for seed in run.seeds] for run in runs]
         self.check()
         prepare_data(runs)
         self.record = SweepRecord(runs) if self.keeps_record else None
