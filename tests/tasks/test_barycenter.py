@@ -11,6 +11,7 @@ from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.runs import Run
 from aswd.runs.execution import execute_run
+from aswd.runs.store import Run
 from aswd.tasks.barycenter import Barycenter
 from aswd.tasks.barycenter_figures import colours, plane
 from aswd.tasks.base import Diverged
