@@ -9,7 +9,6 @@ from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.shapes import Shapes
 from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
-from aswd.runs import Run
 from aswd.runs.execution import execute_run
 from aswd.runs.store import Run
 from aswd.tasks.barycenter import Barycenter

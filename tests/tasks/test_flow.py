@@ -11,7 +11,6 @@ from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.toy import TARGETS, ToyTargets, target
 from aswd.distances import available, build
 from aswd.metrics import exact_wasserstein
-from aswd.runs import Run
 from aswd.runs.execution import execute_run
 from aswd.runs.store import Run
 from aswd.tasks.base import Diverged
