@@ -29,17 +29,17 @@ def prepare(config: Any) -> Any:
 
 
 def describe(name: str, root: str | None = None) -> str:
-    """Fetch or check the data ``name``; where they were found, how many images of which size, and how many of each class.
+    """Fetch or check the data set ``name``; returns where it is, how many images of which size, and how many of each class.
 
     ``mnist-features`` is the network of ``mnist_frechet``, trained if it is not there.
 
     Raises:
-        UserError: no such data, or they cannot be had.
+        UserError: an unknown data set, or one that cannot be fetched or read.
     """
     if name == FEATURES:
         return _features(root or "data")
     if name not in DATA:
-        raise UserError(f"no data are called {name!r}: {nearest(name, [*DATA, FEATURES])}")
+        raise UserError(f"unknown data set {name!r}: {nearest(name, [*DATA, FEATURES])}")
     schema = data_config(name)
     given = {} if root is None else {"root": root}
     if root is not None and "root" not in {f.name for f in fields(schema)}:
@@ -48,6 +48,8 @@ def describe(name: str, root: str | None = None) -> str:
         data = prepare(schema(name=name, **given))
     except UserError as error:
         raise UserError(str(error).replace("data.root=DIR", "--root DIR").replace("data.root", "--root")) from None
+    except ValueError as error:  # options that a run must give, such as the files of data=points
+        raise UserError(f"{name} cannot be prepared without its options: data.{error}") from None
     if not isinstance(data, ImageData):
         return f"{name}: points, computed and not read"
     return "\n".join([f"{name}: {data.place}", *(_split(data, split) for split in SPLITS)])

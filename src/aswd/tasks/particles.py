@@ -53,6 +53,10 @@ class ParticleTask(Task):
         """Let these be the particles before the first step."""
         self.particles = nn.Parameter(particles.clone())
 
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Make particles of the shape and precision of those that are loaded next; Lightning sets ``64-true`` only later."""
+        self.start_from(torch.empty_like(checkpoint["state_dict"]["particles"]))
+
     def training_metrics(self) -> dict[str, Tensor]:
         """The distance of the last training step, and the norm of what the distance has learned."""
         metrics = {} if self._values is None else {"distance_value": self._values}
