@@ -353,7 +353,7 @@ def test_global_random_state_is_restored_for_distances_that_draw_from_it(tmp_pat
 
 def test_what_is_written_holds_no_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "s3cr3t" * 8)
-    execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=offline"))
+    execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=offline"))
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
 
