@@ -171,14 +171,14 @@ def test_code_of_ours_and_of_our_libraries_has_no_identity():
 
 def test_the_digest_is_of_a_file_and_of_what_it_imports_beside_it(folder):
     def digest(name, **files):
-        place = folder / name
-        (place / "package").mkdir(parents=True)
+        root = folder / name
+        (root / "package").mkdir(parents=True)
         for stem, text in files.items():
-            (place / f"{stem}.py").write_text(text)
-        (place / "package" / "__init__.py").write_text("Y = 1\n")
-        (place / "package" / "deep.py").write_text(files.get("deep", "Z = 1\n"))
+            (root / f"{stem}.py").write_text(text)
+        (root / "package" / "__init__.py").write_text("Y = 1\n")
+        (root / "package" / "deep.py").write_text(files.get("deep", "Z = 1\n"))
         code = f"from aswd.utils.plugins import *; m, = load_plugins(['main_file.py']); print(plugin_info(m.f)['digest'])  # {name}"
-        return run(code, place, cwd=place).stdout.strip()
+        return run(code, root, cwd=root).stdout.strip()
 
     main = "import sys\nfrom helper import X\nfrom package.deep import Z\ndef f(): pass\n"
     first = digest("a", main_file=main, helper="import other\nX = 1\n", other="", unrelated="1\n")
