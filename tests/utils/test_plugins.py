@@ -220,6 +220,16 @@ def test_base_classes_from_outside_count(folder):
     assert info["digest"] not in (plugins.source_digest(base.Base), None)
 
 
+def test_files_of_one_name_in_two_folders_both_count(folder):
+    digests = set()
+    for number, text in enumerate(("X = 1\n", "X = 2\n")):
+        for side in ("left", "right"):
+            (folder / f"{side}_{number}").mkdir()
+            (folder / f"{side}_{number}" / "same_name.py").write_text(text if side == "left" else "Y = 1\n")
+        digests.add(plugins.source_digest(*plugins.load_plugins([f"left_{number}/same_name.py", f"right_{number}/same_name.py"])))
+    assert len(digests) == 2
+
+
 def test_the_digest_is_of_what_was_loaded_not_of_a_later_edit(folder):
     (folder / "edited_later.py").write_text("def f(): return 1\n")
     (module,) = plugins.load_plugins(["edited_later.py"])
