@@ -100,7 +100,7 @@ def test_a_record_says_what_a_reader_asks(tmp_path):
     assert result["settings"]["distance"]["penalty_relative"] is True
     assert result["final"]["log10_w2"] == pytest.approx(math.log10(result["final"]["w2"]))
     config = yaml.safe_load((outcome.run.folder / "config.yaml").read_text())
-    assert config["seeds"] == [0]
+    assert (config["seed"], config["replicas"]) == (0, 1)
     assert config["distance"]["name"] == "aswd"
 
 
@@ -255,7 +255,7 @@ def test_what_is_done_stays_done_when_the_mirror_or_another_record_fails(tmp_pat
         raise OSError("no network")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_module.loggers, "finish", no_network)
+        patch.setattr(run_module, "finish_loggers", no_network)
         assert words(execute_run(small_spec(tmp_path / "mirror"))) == ["done"]
     assert "OSError: no network" in capsys.readouterr().err
 

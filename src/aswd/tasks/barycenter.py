@@ -45,6 +45,7 @@ class Barycenter(ParticleTask):
 
     config_class = BarycenterConfig
     data_kind = "clouds"
+    problem_dims = 2  # seeds and mixtures
 
     def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
         super().__init__(distance, seeds=seeds, **options)
