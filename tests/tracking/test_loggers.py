@@ -61,7 +61,7 @@ def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
     (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=online", "task.iterations=2"))
     assert outcome.word == "done"
     said = capsys.readouterr().err
-    assert "aswd: W&B refused (" in said
+    assert "aswd: the logger wandb failed (" in said
     assert "aswd wandb sync replays it later" in said
     assert "tooshort" not in said
 
@@ -90,7 +90,7 @@ def test_wandb_that_is_not_installed_is_a_sentence_before_any_work(tmp_path, mon
     from aswd.utils.errors import UserError
 
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UserError, match=r"logger\.name must be 'csv' or 'tensorboard' where wandb is not installed"):
+    with pytest.raises(UserError, match=r"logger\.wandb\.project: W&B is not installed"):
         small_spec(tmp_path, "logger=wandb")
 
 
