@@ -132,7 +132,7 @@ def test_failed_runs_are_listed_with_their_reasons(store, capsys):
     folder, spec, _ = store
     assert main(["list", "runs", "--failed", f"paths.output_dir={folder}"]) == 0
     header, line = capsys.readouterr().out.splitlines()
-    assert header.split() == ["task", "data", "distance", "seed", "state", "folder", "reason"]
+    assert header.split() == ["task", "data", "distance", "seed", "status", "folder", "reason"]
     assert "RuntimeError: a cosmic ray" in line
     assert str(Run.of(spec, 2).folder) in line
     assert main(["list", "tasks", "--failed"]) == 2
