@@ -84,7 +84,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     [
         (["distance=asdw"], "distance has no choice 'asdw'"),
         (["task.iterations=5"], "task.iterations must be at least 12"),
-        (["distance=swd,aswd"], "asks for several runs"),
+        (["distance=swd,aswd"], "stands for several runs"),
         (["task.lr=1e30", *SMALL], "the run that was to be profiled is not done but failed: the loss is not finite"),
     ],
 )

@@ -35,13 +35,13 @@ class Spent:
     seconds: float = 0.0
 
 
-def profile(overrides: list[str], steps: int, output_dir: Path) -> int:
+def profile(line: CommandLine, steps: int, output_dir: Path) -> int:
     """Profile ``steps`` steps of a run, print where their time went, and write the trace; nothing of it gets into the store.
 
     Raises:
         UserError: a mistake in the overrides, a sweep, or a run that fails.
     """
-    (spec,) = plan_runs(CommandLine(overrides))
+    (spec,) = plan_runs(line)
     known = getattr(spec.task, "iterations", None)
     if known is not None and known < WARM_UP + 2:
         raise UserError(f"task.iterations must be at least {WARM_UP + 2} to be profiled; got {known}")
@@ -137,7 +137,7 @@ def _now() -> float:
 def _run(spec: RunConfig, scratch: Path, watch: _Watch) -> None:
     last = WARM_UP + 2 * watch.steps
     short = replace(spec, paths=PathConfig(str(scratch)), trainer=replace(spec.trainer, max_steps=last, enable_progress_bar=False))
-    if not task_class(spec.task.name).batches_seeds:
+    if not getattr(task_class(spec.task.name), "batches_seeds", False):
         short = short.with_seeds(spec.seeds[:1])
     request, original = StopRequest(), Recorder.on_train_end
 

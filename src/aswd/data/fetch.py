@@ -44,7 +44,7 @@ def describe(name: str, root: str | None = None) -> str:
         raise UserError(f"{name} cannot be prepared without its options: data.{error}") from None
     if not isinstance(data, ImageData):
         return f"{name}: points, computed and not read"
-    return "\n".join([f"{name}: {data.place}", *(_split(data, split) for split in SPLITS)])
+    return "\n".join([f"{name}: {data.location}", *(_split(data, split) for split in SPLITS)])
 
 
 def _split(data: ImageData, split: str) -> str:

@@ -1,4 +1,4 @@
-"""One run, from its settings to its record: locks, resumption, fit, outcome."""
+"""One run, from its configuration to its record: locks, resume, fit, result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.logger
 
 @dataclass
 class Outcome:
-    """What has become of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
+    """The result of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
 
     word: str
     run: Run
@@ -49,9 +49,9 @@ class Outcome:
 
 
 def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
-    """Run the seeds of ``spec`` that are not done yet, as one batch, and say what has become of each.
+    """Run the seeds of ``spec`` that are not done yet, as one batch; returns the result of each.
 
-    Whatever goes wrong inside is written down in the store and returned, not raised.
+    A failure is recorded in the store and returned, not raised.
 
     Args:
         spec: the run.
@@ -123,7 +123,7 @@ def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopReq
         return [Outcome("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
     except LockLost as error:
         return [*done, *(Outcome("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
-    except SystemExit:  # Lightning's word for a second Ctrl-C
+    except SystemExit:  # what Lightning raises at a second Ctrl-C
         raise KeyboardInterrupt from None
     except Exception as error:
         rest = _rest(pending, done)
