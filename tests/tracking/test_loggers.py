@@ -62,7 +62,7 @@ def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
     assert outcome.word == "done"
     said = capsys.readouterr().err
     assert "aswd: the logger wandb failed (" in said
-    assert "aswd wandb sync replays it later" in said
+    assert "aswd wandb sync replays the run later" in said
     assert "tooshort" not in said
 
 
