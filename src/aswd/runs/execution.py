@@ -17,9 +17,10 @@ import yaml
 from hydra.utils import instantiate
 from pytorch_lightning import LightningModule, Trainer
 
-from aswd.config.run import RunConfig, seeds_of
+from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
+from aswd.runs.headline import shown_headline
 from aswd.runs.locks import LockLost, Locks
 from aswd.runs.processes import build, followers, quiet, threads, trainer_arguments
 from aswd.runs.progress import ProgressBar
@@ -71,7 +72,7 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
                 if word is None:
                     pending.append(seed)
                 else:
-                    outcomes.append(Outcome(word, run))
+                    outcomes.append(Outcome(word, run, _made_with(run) if word == "skipped" else ""))
             while pending:
                 together = pending if getattr(task_class(spec.task.name), "batches_seeds", False) else pending[:1]
                 ended = _attempt(spec, together, locks, request)
@@ -84,6 +85,14 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
+
+
+def _made_with(run: Run) -> str:
+    """The result of a finished run and, where code from outside took part, which."""
+    result = run.result
+    shown = [f"{name} {value:.4g}" for name, value in [shown_headline(result)]] if result.get("headline") else []
+    code = [f"{part} by {info['module']} {info['digest'][:8]}" for part, info in result.get("code", {}).items()]
+    return ", ".join([*shown, *([f"made with {', '.join(code)}"] if code else [])])
 
 
 def _claim(run: Run, locks: Locks, force: bool) -> str | None:
@@ -239,7 +248,9 @@ def _result(spec: RunConfig, task: LightningModule, recorder: Recorder) -> dict[
         "headline": _headline(task, recorder.metrics),
         "replicas": len(spec.seeds),
         "steps": recorder.metrics.steps[-1],
-        "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},
+        "settings": {name: plain[name] for name in ("task", "data", "distance")},
+        "identity": canonical(spec.identity),
+        "code": spec.code,
         "device": device_name(task.device),
         "threads": worker_count(),
         "wall_time": recorder.elapsed,

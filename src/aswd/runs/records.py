@@ -41,6 +41,8 @@ def _row(run: Run) -> dict[str, Any]:
     for name, value in result.items():
         if name == "final":
             row |= value
+        elif name == "identity":
+            row[name] = value
         elif name == "settings":
             row |= {f"{section}.{option}": content for section, options in value.items() for option, content in options.items()}
         elif isinstance(value, dict):
