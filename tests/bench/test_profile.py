@@ -57,7 +57,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(Flow, "evaluate", evaluate)
     few = [*SMALL, "distance=aswd", "distance.num_projections=5"]
-    assert main(["profile", *few, "--steps", "10", "--output-dir", str(tmp_path)]) == 0
+    assert main(["profile", *few, "--steps", "10", f"paths.output_dir={tmp_path}"]) == 0
     said = capsys.readouterr().out
     (folder,) = (tmp_path / "profile").iterdir()
     found = json.loads((folder / "profile.json").read_text())
@@ -89,7 +89,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     ],
 )
 def test_mistakes_are_a_sentence(arguments, why, tmp_path, capsys):
-    assert main(["profile", *arguments, "--steps", "5", "--output-dir", str(tmp_path)]) == 2
+    assert main(["profile", *arguments, "--steps", "5", f"paths.output_dir={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert why in said
     assert "Traceback" not in said

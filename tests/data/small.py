@@ -22,7 +22,7 @@ def idx(values):
 
 
 def mnist_contents(train=40, test=20):
-    """The four files: random pictures of ten classes in turn."""
+    """The four files: random images of ten classes in turn."""
     rng = np.random.default_rng(0)
     contents = {}
     for prefix, count in (("train", train), ("t10k", test)):
@@ -47,7 +47,7 @@ def write_mnist(root, contents, folder="MNIST/raw", compressed=False):
 
 
 def write_cifar10(root, monkeypatch, per_batch=4):
-    """The batches as a folder and as an archive beside the root; returns pictures and labels by batch."""
+    """The batches as a folder and as an archive beside the root; returns images and labels by batch."""
     rng = np.random.default_rng(1)
     folder = root / cifar10.FOLDER
     folder.mkdir(parents=True)
@@ -64,8 +64,8 @@ def write_cifar10(root, monkeypatch, per_batch=4):
     return contents, archive
 
 
-def write_picture(path, size=(80, 60), mode="RGB", seed=0, **options):
-    """A smooth picture, so that JPEG keeps it nearly as it is."""
+def write_image(path, size=(80, 60), mode="RGB", seed=0, **options):
+    """A smooth image, so that JPEG keeps it nearly as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     small = rng.integers(0, 256, (3, 3, 3), np.uint8)
@@ -75,4 +75,4 @@ def write_picture(path, size=(80, 60), mode="RGB", seed=0, **options):
 
 def write_celeba(folder, numbers):
     for number in numbers:
-        write_picture(folder / f"{number:06d}.jpg", (178, 218), seed=number)
+        write_image(folder / f"{number:06d}.jpg", (178, 218), seed=number)

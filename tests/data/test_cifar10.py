@@ -7,13 +7,12 @@ from PIL import Image
 
 from aswd.data import cifar10
 from aswd.data.cifar10 import Cifar10
-from aswd.data.configs import Cifar10Config
 from aswd.utils.errors import UserError
 from tests.data.small import write_cifar10
 
 
 def module(root, **options):
-    return Cifar10(Cifar10Config(root=str(root), **options), [0])
+    return Cifar10(root=str(root), **options)
 
 
 def test_batches_in_their_order_at_their_size(tmp_path, monkeypatch):
@@ -30,9 +29,9 @@ def test_another_size_is_bilinear_as_pil_does_it(tmp_path, monkeypatch, size):
     contents, _ = write_cifar10(tmp_path / "data", monkeypatch)
     images = module(tmp_path / "data", size=size).images("test")
     assert (images.shape, images.dtype) == ((4, 3, size, size), torch.uint8)
-    for image, original in zip(images.numpy(), contents["test_batch"][0].reshape(4, 3, 32, 32), strict=True):
-        picture = Image.fromarray(original.transpose(1, 2, 0)).resize((size, size), Image.Resampling.BILINEAR)
-        assert np.abs(image.astype(int) - np.asarray(picture).transpose(2, 0, 1)).max() <= 1
+    for pixels, original in zip(images.numpy(), contents["test_batch"][0].reshape(4, 3, 32, 32), strict=True):
+        image = Image.fromarray(original.transpose(1, 2, 0)).resize((size, size), Image.Resampling.BILINEAR)
+        assert np.abs(pixels.astype(int) - np.asarray(image).transpose(2, 0, 1)).max() <= 1
 
 
 def test_out_of_the_archive(tmp_path, monkeypatch):

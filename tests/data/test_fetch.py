@@ -9,7 +9,7 @@ from aswd.data.configs import ImageFolderConfig
 from aswd.launchers.base import prepare_data
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
-from tests.data.small import expect_mnist, mnist_contents, write_mnist, write_picture
+from tests.data.small import expect_mnist, mnist_contents, write_image, write_mnist
 from tests.runs.small import small_spec
 
 
@@ -20,13 +20,13 @@ def test_says_what_there_is(tmp_path, monkeypatch, capsys):
     assert main(["data", "mnist", "--root", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"mnist: {tmp_path}/MNIST/raw"
-    assert "train: 40 pictures of 1 x 28 x 28" in lines[1]
+    assert "train: 40 images of 1 x 28 x 28" in lines[1]
     assert lines[1].endswith("of the classes 0 to 9: 4, 4, 4, 4, 4, 4, 4, 4, 4, 4")
 
 
 def test_computed_data_need_nothing(capsys):
     assert main(["data", "synthetic"]) == main(["data", "knot"]) == 0
-    assert "train: 2048 pictures of 3 x 64 x 64" in capsys.readouterr().out
+    assert "train: 2048 images of 3 x 64 x 64" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_computed_data_need_nothing(capsys):
     [
         (["mnst"], "no data are called 'mnst': did you mean mnist"),
         (["knot", "--root", "x"], "--root must be left out for knot"),
-        (["image_folder"], "--root must be the folder of the pictures, as in --root DIR; got ''"),
+        (["image_folder"], "--root must be the folder of the images, as in --root DIR; got ''"),
         (["celeba", "--root", "nowhere"], "celeba is not in nowhere"),
     ],
 )
@@ -50,15 +50,15 @@ def test_mistakes_are_one_sentence(arguments, sentence, tmp_path, monkeypatch, c
 
 def test_a_place_that_cannot_be_written_to(tmp_path, monkeypatch, capsys):
     for name in ("a", "b"):
-        write_picture(tmp_path / f"pictures/{name}.png")
+        write_image(tmp_path / f"images/{name}.png")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").write_text("a file where the folder of decoded pictures should be")
-    assert main(["data", "image_folder", "--root", "pictures"]) == 2
+    (tmp_path / "data").write_text("a file where the folder of decoded images should be")
+    assert main(["data", "image_folder", "--root", "images"]) == 2
     assert capsys.readouterr().err.startswith("aswd data: the data of image_folder cannot be read or written: ")
 
 
 def test_data_are_asked_for_before_any_run_but_not_for_runs_that_are_done(tmp_path):
-    spec = small_spec(tmp_path / "outputs", "task.iterations=2", "task.pictures=false")
+    spec = small_spec(tmp_path / "outputs", "task.iterations=2", "task.images=false")
     missing = replace(spec, data=ImageFolderConfig(root="nowhere"))
     with pytest.raises(UserError, match="got 'nowhere', which is no folder"):
         prepare_data([spec, missing])

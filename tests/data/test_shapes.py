@@ -9,7 +9,6 @@ import torch
 from PIL import Image, ImageDraw
 
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.data.configs import ShapesConfig
 from aswd.data.shape_kinds import SHAPES, shape
 from aswd.data.shapes import Shapes
 from aswd.utils.errors import UserError
@@ -18,8 +17,7 @@ PLANE = ["disk", "ring", "square", "triangle", "star", "heart", "cross", "moons"
 
 
 def cloud(name, num_samples=500, seed=0, **options):
-    settings = ShapesConfig(shapes=[str(name)], num_samples=num_samples, **options)
-    (drawn,) = Shapes(settings, [seed]).samples()
+    (drawn,) = Shapes(shapes=[str(name)], num_samples=num_samples, seeds=[seed], **options).samples()
     return drawn[0].double()
 
 
@@ -71,11 +69,11 @@ def test_points_are_uniform():
 
 
 def test_each_cloud_and_each_seed_has_random_numbers_of_its_own():
-    settings = ShapesConfig(shapes=["disk", "disk"], num_samples=20)
-    one, two = Shapes(settings, [3, 4]).samples()
+    options = {"shapes": ["disk", "disk"], "num_samples": 20}
+    one, two = Shapes(**options, seeds=[3, 4]).samples()
     assert one.shape == two.shape == (2, 20, 2)
     assert not torch.equal(one, two)
-    torch.testing.assert_close(one[1], Shapes(settings, [4]).samples()[0][0], rtol=0, atol=0)
+    torch.testing.assert_close(one[1], Shapes(**options, seeds=[4]).samples()[0][0], rtol=0, atol=0)
 
 
 def write_mesh(folder):
@@ -111,10 +109,10 @@ def test_faces_of_more_corners_and_meshes_without_faces(tmp_path):
 
 
 def test_pictures_give_their_dark_pixels_upright(tmp_path):
-    picture = Image.new("L", (30, 20), 255)
-    ImageDraw.Draw(picture).rectangle((0, 0, 9, 4), fill=0)  # top left, 10 x 5
-    picture.putpixel((29, 19), 100)
-    picture.save(tmp_path / "grey.png")
+    image = Image.new("L", (30, 20), 255)
+    ImageDraw.Draw(image).rectangle((0, 0, 9, 4), fill=0)  # top left, 10 x 5
+    image.putpixel((29, 19), 100)
+    image.save(tmp_path / "grey.png")
     points = cloud(tmp_path / "grey.png", 5000, normalise=False)
     block = (points[:, 0] <= 10) & (points[:, 1] >= 15)
     corner = (points[:, 0] >= 29) & (points[:, 1] <= 1)
@@ -163,7 +161,7 @@ def damaged(folder, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("text.png", "no picture", "is not a picture"),
+        ("text.png", "no image", "is not an image"),
         ("cut.obj", "v 0 0\nv 1 0 0\nf 1 2 3\n", "different dimension"),
         ("far.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "a corner that is not there"),
         ("flat.obj", "v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n", "no surface"),

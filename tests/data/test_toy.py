@@ -73,8 +73,7 @@ def test_more_dimensions_hold_the_target_in_a_plane():
 
 def test_data_module_draws_each_seed_alone():
     for name in TARGETS:
-        settings = data_config(name)(name=name, num_samples=40)
-        samples = data_module(name)(settings, [5, 2]).samples()
+        samples = data_module(name)(name=name, num_samples=40, seeds=[5, 2]).samples()
         assert samples.shape == (2, 40, 2)
         assert torch.equal(samples[1], target(name, 40, 2))
 

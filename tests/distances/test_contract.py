@@ -274,7 +274,7 @@ def test_bad_samples(name, x, y, given, sentence):
     ("weights", "sentence"),
     [
         (torch.tensor([1.0, -0.5, 1.0]), "x_weights must be finite and not negative; got -0.5"),
-        (torch.tensor([1.0, 1.0]), r"x_weights must have one weight a sample.*\[3\].*\[2\]"),
+        (torch.tensor([1.0, 1.0]), r"x_weights must have one weight per sample.*\[3\].*\[2\]"),
         (torch.zeros(3), "x_weights must not sum to zero"),
         (torch.tensor([1.0, float("nan"), 1.0]), "x_weights must be finite and not negative; got nan"),
         (torch.ones(3, dtype=torch.complex64), "x_weights must be a dense tensor of real numbers; got one of torch.complex64"),

@@ -59,7 +59,7 @@ def test_axes_that_make_no_sense_are_a_sentence(text, why):
     ],
 )
 def test_mistakes_end_before_any_work(arguments, why, tmp_path, capsys):
-    assert main(["search", "distance=aswd", *arguments, "--output-dir", str(tmp_path)]) == 2
+    assert main(["search", "distance=aswd", *arguments, f"paths.output_dir={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert why in said
     assert said.count("\n") == 1

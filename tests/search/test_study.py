@@ -20,7 +20,7 @@ OVER = ["--over", "distance.penalty=log(0.01,1)", "--over", "distance.num_projec
 
 
 def arguments(folder, trials, *more):
-    return ["search", *FEW, *OVER, "--trials", str(trials), "--seeds", "2", "--output-dir", str(folder), *more]
+    return ["search", *FEW, *OVER, "--trials", str(trials), "--seeds", "2", f"paths.output_dir={folder}", *more]
 
 
 def outcome(folder):
@@ -83,7 +83,7 @@ def test_more_trials_and_a_cut_in_the_middle_of_one_make_no_difference(whole, tm
 
 def test_failed_trials_are_shown_and_passed_over(tmp_path, capsys):
     few = [*FEW, "task.lr=1e30", "distance.num_projections=3"]  # particles fly away
-    code = main(["search", *few, "--over", "distance.penalty=0.1,1", "--trials", "1", "--seeds", "1", "--output-dir", str(tmp_path)])
+    code = main(["search", *few, "--over", "distance.penalty=0.1,1", "--trials", "1", "--seeds", "1", f"paths.output_dir={tmp_path}"])
     said = capsys.readouterr().out
     assert code == 1
     assert "1 of 1 seeds failed, the loss is not finite" in said

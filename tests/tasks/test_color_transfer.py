@@ -1,4 +1,4 @@
-"""Colour transfer, from pictures to pictures."""
+"""Colour transfer, from images to images."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from PIL import Image
 from aswd.cli.main import main
 from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.palettes import cluster
-from aswd.data.photograph_files import read_picture
+from aswd.data.photograph_files import read_photograph
 from aswd.distances import build
 from aswd.runs.execution import execute_run
 from aswd.tasks.color_figures import gradient_similarity, new_colours, small
@@ -23,8 +23,8 @@ SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu",
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Two small pictures with hundreds of colours, the first with alpha."""
-    folder = tmp_path_factory.mktemp("pictures")
+    """Two small images with hundreds of colours, the first with alpha."""
+    folder = tmp_path_factory.mktemp("images")
     rng = np.random.default_rng(0)
     down, across = np.mgrid[0:24, 0:32] / 32
     ramps = np.stack([down, across, 1 - down], 2) + 0.03 * rng.standard_normal((24, 32, 3))
@@ -52,10 +52,10 @@ DISTANCES = ["swd", "gswd_poly3", "gswd_circular", "gswd_nn1", "max_swd", "max_g
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, distance):
+def test_every_distance_repaints_the_image_by_its_alignment(tmp_path, pair, distance):
     done, samples = run(spec_of(tmp_path, pair, "task.iterations=3", distance=distance))
     source = np.asarray(Image.open(pair[0].removeprefix("source=")))
-    result = np.asarray(Image.open(done.folder / "pictures" / "result.png"))
+    result = np.asarray(Image.open(done.folder / "images" / "result.png"))
     np.testing.assert_array_equal(result[:, :, 3], source[:, :, 3])
     colours = np.unique(result[:, :, :3].reshape(-1, 3), axis=0)
     painted = np.unique((255 * np.clip(samples["palette"].astype(float), 0, 1)).round().astype(np.uint8), axis=0)
@@ -68,8 +68,8 @@ def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, di
     assert -1 <= final["gradient_similarity"] <= 1
     assert ("learned_norm" in final) == (distance not in ("swd", "gswd_poly3", "gswd_circular", "wasserstein"))
     assert done.result["steps"] == (3 if distance in ("max_swd", "max_gswd_nn1", "dswd", "aswd") else 1)
-    assert Image.open(done.folder / "pictures" / "side_by_side.png").height > 360
-    np.testing.assert_array_equal(samples["picture"], result)  # narrow enough to be kept as it is
+    assert Image.open(done.folder / "images" / "side_by_side.png").height > 360
+    np.testing.assert_array_equal(samples["image"], result)  # narrow enough to be kept as it is
 
 
 def test_the_palette_is_the_average_of_what_is_matched_along_the_directions(tmp_path, pair):
@@ -91,13 +91,13 @@ def test_exact_transport_ends_at_the_target_and_its_weights_count(tmp_path, pair
     assert done.result["final"]["w2"] < 0.1
 
 
-def test_a_picture_keeps_its_own_colours(tmp_path, pair):
+def test_a_photograph_keeps_its_own_colours(tmp_path, pair):
     name = pair[1].removeprefix("target=")
     for distance in ("swd", "aswd"):
         own = [f"source={name}", f"target={name}"]
         done, samples = run(spec_of(tmp_path, own, "task.keep_detail=true", "task.iterations=2", distance=distance))
         np.testing.assert_allclose(samples["palette"], samples["source"], atol=1e-6)
-        np.testing.assert_array_equal(np.asarray(Image.open(done.folder / "pictures" / "result.png")), np.asarray(Image.open(name)))
+        np.testing.assert_array_equal(np.asarray(Image.open(done.folder / "images" / "result.png")), np.asarray(Image.open(name)))
         assert done.result["final"]["gradient_similarity"] == pytest.approx(1)
 
 
@@ -123,14 +123,14 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeyp
         np.testing.assert_array_equal(samples[name], wanted[name])
 
 
-def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
+def test_the_key_is_that_of_what_the_images_show(tmp_path, pair):
     for one, name in zip(pair, ("a.png", "b.png"), strict=True):
         (tmp_path / name).write_bytes(Path(one.split("=")[1]).read_bytes())
     here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"source={tmp_path}/a.png", f"target={tmp_path}/b.png"])
     turned = spec_of(tmp_path, [f"source={tmp_path}/b.png", f"target={tmp_path}/a.png"])
     assert here.key == moved.key != turned.key
     assert len({here.key, spec_of(tmp_path, pair, "data.num_colors=41").key, spec_of(tmp_path, pair, "task.keep_detail=true").key}) == 3
-    assert spec_of(tmp_path, pair, "task.pictures=false").key == here.key
+    assert spec_of(tmp_path, pair, "task.images=false").key == here.key
 
 
 def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
@@ -146,9 +146,9 @@ def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["source=no.png"], "data.source must be a file, or a built-in picture; got 'no.png', which is neither"),
+        (["source=no.png"], "data.source must be a file, or a built-in image; got 'no.png', which is neither"),
         (["target=chin"], "did you mean china?"),
-        (["target={text}"], "data.target must be a picture; got"),
+        (["target={text}"], "data.target must be an image; got"),
         (["source={small}"], "has only 4: set data.num_colors=4 or less"),
         (["source=null"], "data.source must be a text"),
         (["data.num_colors=1"], "data.num_colors must be a whole number of at least 2; got 1"),
@@ -158,7 +158,7 @@ def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
         (["task.keep_detail=maybe"], "task.keep_detail must be true or false; got 'maybe'"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(tmp_path, overrides, sentence):
+def test_mistakes_are_one_sentence(tmp_path, overrides, sentence):
     (tmp_path / "text.png").write_text("words")
     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "small.png")
     given = [one.format(text=tmp_path / "text.png", small=tmp_path / "small.png") for one in overrides]
@@ -182,19 +182,19 @@ def test_details_are_offsets_from_the_centres():
 
 
 def test_the_similarity_of_gradients():
-    picture = read_picture("chelsea")
-    assert gradient_similarity(picture, picture.colours) == pytest.approx(1)
-    assert gradient_similarity(picture, 0.2 + 0.3 * picture.colours) == pytest.approx(1)
-    assert gradient_similarity(picture, np.full_like(picture.colours, 0.5)) == 0
-    shuffled = np.random.default_rng(0).permutation(picture.colours)
-    assert abs(gradient_similarity(picture, shuffled)) < 0.3
-    levels = picture.pixels @ [0.299, 0.587, 0.114] / 255
-    inverted = picture.repainted(picture.colours**3).pixels / 255 @ [0.299, 0.587, 0.114]
+    image = read_photograph("chelsea")
+    assert gradient_similarity(image, image.colours) == pytest.approx(1)
+    assert gradient_similarity(image, 0.2 + 0.3 * image.colours) == pytest.approx(1)
+    assert gradient_similarity(image, np.full_like(image.colours, 0.5)) == 0
+    shuffled = np.random.default_rng(0).permutation(image.colours)
+    assert abs(gradient_similarity(image, shuffled)) < 0.3
+    levels = image.pixels @ [0.299, 0.587, 0.114] / 255
+    inverted = image.repainted(image.colours**3).pixels / 255 @ [0.299, 0.587, 0.114]
     lengths = [np.hypot(np.diff(plane, axis=1)[:-1], np.diff(plane, axis=0)[:, :-1]).ravel() for plane in (levels, inverted)]
-    assert gradient_similarity(picture, picture.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
+    assert gradient_similarity(image, image.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
 
 
-def test_small_pictures_are_at_most_256_wide(tmp_path):
-    assert small(read_picture("china")).size == (256, 171)
+def test_small_images_are_at_most_256_wide(tmp_path):
+    assert small(read_photograph("china")).size == (256, 171)
     Image.new("RGB", (3000, 2)).save(tmp_path / "wide.png")
-    assert small(read_picture(str(tmp_path / "wide.png"))).size == (256, 1)
+    assert small(read_photograph(str(tmp_path / "wide.png"))).size == (256, 1)

@@ -11,6 +11,7 @@ from aswd.data.registry import data_module
 from aswd.distances import build
 from aswd.runs.checkpoints import latest_checkpoint
 from aswd.runs.execution import execute_run
+from aswd.runs.store import Run
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.tasks.generator import PixelGenerator
 from aswd.utils.errors import UserError
@@ -87,8 +88,8 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     assert batch.key == alone.key
     assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
-    np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-3)
-    images = [np.load(spec.run(5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
+    np.testing.assert_allclose(metrics_of(Run.of(batch, 5)), metrics_of(Run.of(alone, 5)), rtol=1e-3)
+    images = [np.load(Run.of(spec, 5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
     assert np.abs(images[0] - images[1]).max() <= 1
 
 
@@ -99,8 +100,8 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
         assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
     assert [outcome.word for outcome in execute_run(parts)] == ["done", "done"]
     for seed in range(2):
-        np.testing.assert_array_equal(metrics_of(parts.run(seed)), metrics_of(whole.run(seed)))
-        images = [np.load(spec.run(seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
+        np.testing.assert_array_equal(metrics_of(Run.of(parts, seed)), metrics_of(Run.of(whole, seed)))
+        images = [np.load(Run.of(spec, seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
         np.testing.assert_array_equal(*images)
 
 
@@ -125,7 +126,7 @@ def test_two_processes_with_half_the_batch_are_one_with_the_whole(tmp_path):
     specs = [tiny_generator(tmp_path / n, f"trainer.devices={n}", "replicas=2", distance="aswd") for n in "12"]
     for spec in specs:
         assert [outcome.word for outcome in execute_run(spec)] == ["done", "done"]
-    np.testing.assert_allclose(metrics_of(specs[1].run(1)), metrics_of(specs[0].run(1)), rtol=1e-2)
+    np.testing.assert_allclose(metrics_of(Run.of(specs[1], 1)), metrics_of(Run.of(specs[0], 1)), rtol=1e-2)
 
 
 @pytest.mark.slow

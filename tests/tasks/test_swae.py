@@ -23,7 +23,7 @@ from tests.runs.test_execution import StopAfter
 SMALL = [
     *("task=swae", "data=synthetic", "data.channels=1", "data.size=8", "data.num_train=43", "data.num_test=26"),
     *("task.batch_size=10", "task.epochs=3", "task.num_w2_samples=20", "trainer.accelerator=cpu", "trainer.threads=1"),
-    *("trainer.enable_progress_bar=false", "task.pictures=false"),
+    *("trainer.enable_progress_bar=false", "task.images=false"),
 ]
 
 
@@ -37,7 +37,7 @@ def small(folder, *overrides, distance="swd"):
 
 
 def task_of(spec, seeds=(0,)):
-    return Swae(spec.task, Synthetic(spec.data, seeds), spec.of_seeds(seeds).build_distance(), seeds)
+    return Swae(spec.task, Synthetic(spec.data, seeds), spec.with_seeds(seeds).build_distance(), seeds)
 
 
 def rows_of(run):

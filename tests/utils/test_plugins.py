@@ -67,13 +67,15 @@ def test_a_broken_entry_point_is_named_once_and_the_rest_works(tmp_path):
     assert lines[1].endswith("SystemExit: gone")
 
 
-def test_config_folders_of_installed_packages(tmp_path):
-    package = tmp_path / "with_configs"
-    (package / "configs").mkdir(parents=True)
-    install(tmp_path, "with_configs", "")
-    (tmp_path / "with_configs.py").rename(package / "__init__.py")
-    done = run("from aswd.utils.plugins import config_dirs; print(*config_dirs())", tmp_path)
-    assert done.stdout.strip() == str(package / "configs"), done.stderr
+def test_config_folders_of_packages(tmp_path):
+    for name in ("installed", "given", "without"):
+        (tmp_path / name / ("nothing" if name == "without" else "configs")).mkdir(parents=True)
+        (tmp_path / name / "__init__.py").touch()
+    install(tmp_path, "installed", "")
+    (tmp_path / "installed.py").unlink()
+    code = "from aswd.utils.plugins import *; load_plugins(['given', 'without']); print(*config_dirs())"
+    done = run(code, tmp_path)
+    assert done.stdout.split() == [str(tmp_path / name / "configs") for name in ("given", "installed")], done.stderr
 
 
 def test_a_file_of_the_working_directory_has_its_plain_name(folder):
@@ -85,12 +87,17 @@ def test_a_file_of_the_working_directory_has_its_plain_name(folder):
     assert type(pickle.loads(pickle.dumps(module.Thing()))) is module.Thing
 
 
-def test_a_file_elsewhere_has_a_name_of_its_own_and_hides_nothing(folder):
+def test_a_file_whose_name_is_taken_has_one_of_its_own_and_hides_nothing(folder):
     other = folder / "elsewhere"
     other.mkdir()
     (other / "json.py").write_text("class Thing: pass\n")
     (folder / "my-thing.py").write_text("X = 1\n")
+    (folder / "twin_file.py").write_text("X = 1\n")
+    (other / "twin_file.py").write_text("import beside_twin\nX = 2\n")
+    (other / "beside_twin.py").write_text("")
     first, dashed = plugins.load_plugins(["elsewhere/json.py", "my-thing.py"])
+    twins = plugins.load_plugins(["twin_file.py", "elsewhere/twin_file.py", "twin_file"])
+    assert [twin.X for twin in twins] == [1, 2, 1]
     assert first.__name__.startswith("aswd_plugin_json_")
     assert dashed.X == 1
     assert plugins.load_plugins([plugins.resolve_plugin("elsewhere/json.py")]) == [first]

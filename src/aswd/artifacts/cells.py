@@ -151,7 +151,7 @@ class _Composer:
 
     def _plan(self, own: list[str]) -> RunConfig:
         try:
-            (config,) = plan_runs(CommandLine([*own, *self.overrides], config_dirs=self.config_dirs))
+            (config,) = plan_runs(CommandLine([*own, *self.overrides], config_dirs=self.config_dirs), registered=True)
         except UserError as error:
             if self.overrides != self._plugins and self._is_valid(own):
                 raise
@@ -161,7 +161,7 @@ class _Composer:
     def _is_valid(self, own: list[str]) -> bool:
         """Whether the overrides of the artifact's file make sense by themselves."""
         try:
-            plan_runs(CommandLine([*own, *self._plugins], config_dirs=self.config_dirs))
+            plan_runs(CommandLine([*own, *self._plugins], config_dirs=self.config_dirs), registered=True)
         except UserError:
             return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aswd.artifacts.cells import Cell
 from aswd.artifacts.reproduction import Reproduction
 from aswd.tracking.dashboard import Comparison, Member
 from aswd.tracking.naming import Names
@@ -17,23 +18,7 @@ def members(reproduction: Reproduction) -> list[Member]:
     reproduction.check()
     if reproduction.drawing.measure is not None:
         raise UserError(f"{reproduction.artifact.name} has no runs that W&B could show: it is measured on the distances themselves")
-    return [
-        Member(
-            data=cell.data,
-            label=cell.label,
-            group=Names(
-                cell.config.task.name,
-                cell.config.data.name,
-                cell.config.distance_name,
-                cell.config.key,
-                cell.config.seeds,
-                reproduction.reading,
-            ).group,
-            key=cell.config.key,
-            folder=cell.config.folder,
-        )
-        for cell in reproduction.cells
-    ]
+    return [_member(cell) for cell in reproduction.cells]
 
 
 def labels(reproduction: Reproduction) -> dict[str, dict[str, str]]:
@@ -54,3 +39,9 @@ def comparison(reproduction: Reproduction) -> Comparison:
         folder=reproduction.folder.name,
         facts={"artifact": artifact.name, "scale": reproduction.scale, "reading": reproduction.reading, "changes": reproduction.changes},
     )
+
+
+def _member(cell: Cell) -> Member:
+    config = cell.config
+    names = Names(config.task.name, config.data.name, config.distance_name, config.key, config.seeds, config.reading)
+    return Member(cell.data, cell.label, names.group, config.key, config.folder)

@@ -51,7 +51,6 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
-        trim_blocks=False,
     )
     templates.filters |= {
         "slug": slug,
@@ -69,10 +68,10 @@ def _sections(folder: Path) -> list[dict[str, Any]]:
     rank = {name: -index for index, name in enumerate(SCALES)}
     summaries.sort(key=lambda each: (order_key(each[1]["artifact"], each[1]["number"]), rank.get(each[1]["scale"], 1), each[1]["reading"]))
     anchors: list[str] = []
-    for place, _ in summaries:
-        anchor = slug(f"{place.parent.name}-{place.name}")
+    for path, _ in summaries:
+        anchor = slug(f"{path.parent.name}-{path.name}")
         anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
-    return [{**summary, **_content(place), "anchor": anchor} for (place, summary), anchor in zip(summaries, anchors, strict=True)]
+    return [{**summary, **_content(path), "anchor": anchor} for (path, summary), anchor in zip(summaries, anchors, strict=True)]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -89,9 +88,7 @@ def _content(folder: Path) -> dict[str, Any]:
     """Figure and tables of an artifact."""
     return {
         "figure": base64.b64encode((folder / "figure.png").read_bytes()).decode(),
-        "rows": pandas.read_csv(folder / "table.csv", keep_default_na=True, dtype={"data": str, "label": str, "metric": str}).to_dict(
-            "records"
-        ),
+        "rows": pandas.read_csv(folder / "table.csv", keep_default_na=False, na_values=[""]).to_dict("records"),
         "table": (folder / "table.md").read_text(encoding="utf-8"),
         "latex": (folder / "table.tex").read_text(encoding="utf-8"),
     }

@@ -20,6 +20,7 @@ from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs
+from aswd.distances import READINGS
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically, write_json, write_text
 from aswd.utils.tables import table
@@ -58,6 +59,8 @@ class Reproduction:
                 load_claim(name, str(self.artifact.file))
             self.cells  # noqa: B018  composes and checks them
             return
+        if self.reading not in READINGS:
+            raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {self.reading!r}")
         for name in self.artifact.claims:
             if name not in drawing.claims:
                 known = ", ".join(drawing.claims)

@@ -39,7 +39,7 @@ class Case:
 
     def spec(self, folder: Path) -> RunConfig:
         """A run of two iterations on made-up pictures, each of them timed."""
-        fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.pictures=false"]
+        fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.images=false"]
         quiet = ["task.num_samples=1", "task.pretraining_steps=0", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=3600"]
         own = [f"distance={self.distance}", f"distance.num_projections={self.num_projections}", f"task.width={self.width}"]
         size = [f"task.batch_size={self.batch_size}", f"data.num_train={self.batch_size}", "data.num_test=2"]

@@ -8,7 +8,7 @@ RENAMED = {
     "source": "data.source",
     "target": "data.target",
     "task.pictures": "task.images",
-    "trainer.enable_progress_bar": "trainer.enable_progress_bar",
+    "trainer.progress": "trainer.enable_progress_bar",
     "logger.name": "logger",
     **{f"logger.{option}": f"logger.wandb.{option}" for option in ("project", "entity", "mode", "tags", "labels", "group")},
 }

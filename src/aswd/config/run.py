@@ -132,8 +132,9 @@ class RunConfig:
         return call_with(TASKS.target(self.task.name), _options(self.task), distance=self.build_distance(), seeds=self.seeds)
 
     def build_data(self) -> LightningDataModule:
-        """The data module."""
-        return call_with(DATA.target(self.data.name), _options(self.data), seeds=self.seeds)
+        """The data module; where the task has a batch size, it is given that."""
+        context = {"batch_size": self.task.batch_size} if hasattr(self.task, "batch_size") else {}
+        return call_with(DATA.target(self.data.name), _options(self.data), seeds=self.seeds, **context)
 
     def plain(self) -> dict[str, Any]:
         """Everything in plain containers, as the configuration is composed, printed and kept in records."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -17,11 +16,14 @@ from aswd.utils.errors import UserError
 
 
 class CelebA(ImageData):
-    """CelebA, 162 770 pictures to train on and 19 962 to test on, decoded once."""
+    """CelebA, 162 770 images to train on and 19 962 to test on, decoded once."""
 
-    def __init__(self, settings: CelebAConfig, seeds: Sequence[int]) -> None:
-        super().__init__(settings, seeds)
-        self.folder = find_folder(Path(settings.root))
+    config_class = CelebAConfig
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """Where the numbered images are; ``None`` where they are not."""
+        return find_folder(Path(self.config.root))
 
     @property
     def place(self) -> str:
@@ -32,23 +34,23 @@ class CelebA(ImageData):
             self.images(split)
 
     def images(self, split: str) -> Tensor:
-        s, paths = self.settings, self._splits[split]
-        key = f"{fingerprint(paths, self.folder, times=True)}-{s.crop}-{s.size}x{s.size}"
-        return decoded(paths, 3, s.size, self._middle, Path(s.cache_dir, f"celeba-{split}-{key}.npy"), f"celeba {split}")
+        c, paths = self.config, self._splits[split]
+        key = f"{fingerprint(paths, self.folder, times=True)}-{c.crop}-{c.size}x{c.size}"
+        return decoded(paths, 3, c.size, self._middle, Path(c.cache_dir, f"celeba-{split}-{key}.npy"), f"celeba {split}")
 
-    def _middle(self, picture: Image.Image) -> Image.Image:
-        crop, size = self.settings.crop, self.settings.size
-        if min(picture.size) < crop:
-            raise ValueError(f"it is {picture.width} x {picture.height}, smaller than data.crop={crop}")
-        left, top = (picture.width - crop) // 2, (picture.height - crop) // 2
-        return picture.crop((left, top, left + crop, top + crop)).resize((size, size), Image.Resampling.BILINEAR)
+    def _middle(self, image: Image.Image) -> Image.Image:
+        crop, size = self.config.crop, self.config.size
+        if min(image.size) < crop:
+            raise ValueError(f"it is {image.width} x {image.height}, smaller than data.crop={crop}")
+        left, top = (image.width - crop) // 2, (image.height - crop) // 2
+        return image.crop((left, top, left + crop, top + crop)).resize((size, size), Image.Resampling.BILINEAR)
 
     @cached_property
     def _splits(self) -> dict[str, list[Path]]:
-        root = Path(self.settings.root)
+        root = Path(self.config.root)
         if self.folder is None:
             raise UserError(
-                f"celeba is not in {root}, and cannot be fetched without a visit to its page: put the pictures of img_align_celeba.zip "
+                f"celeba is not in {root}, and cannot be fetched without a visit to its page: put the images of img_align_celeba.zip "
                 f"into {root / PLACES[0]} and {PARTITION} into {root / 'celeba'}, or give a folder that has 000001.jpg and the "
                 "others as data.root"
             )
@@ -56,5 +58,5 @@ class CelebA(ImageData):
         paths = by_list(lists[0], self.folder) if lists else by_number(self.folder)
         for split, found in paths.items():
             if len(found) < 2:
-                raise UserError(f"{self.folder} must have at least two pictures of the {split} split of celeba; it has {len(found)}")
+                raise UserError(f"{self.folder} must have at least two images of the {split} split of celeba; it has {len(found)}")
         return paths

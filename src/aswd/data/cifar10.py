@@ -1,4 +1,4 @@
-"""CIFAR10: 32 x 32 pictures in colour, at the size that the paper's GAN takes."""
+"""CIFAR10: 32 x 32 images in colour, at the size that the paper's GAN takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from aswd.data.configs import Cifar10Config
 from aswd.data.download import Unreachable, check_file, download
 from aswd.data.images import ImageData, resized
 from aswd.utils.errors import UserError
@@ -32,12 +33,14 @@ BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": 
 
 
 class Cifar10(ImageData):
-    """CIFAR10, 50 000 and 10 000 pictures in colour of ten classes."""
+    """CIFAR10, 50 000 and 10 000 images in colour of ten classes."""
+
+    config_class = Cifar10Config
 
     @property
     def folder(self) -> Path:
         """Where the batches are."""
-        return Path(self.settings.root, FOLDER)
+        return Path(self.config.root, FOLDER)
 
     @property
     def place(self) -> str:
@@ -47,13 +50,13 @@ class Cifar10(ImageData):
         batches = [batch for split in BATCHES.values() for batch in split]
         missing = [batch for batch in batches if not (self.folder / batch).exists()]
         if missing:
-            _unpack(_archive(Path(self.settings.root)), self.folder, missing)
+            _unpack(_archive(Path(self.config.root)), self.folder, missing)
         for batch in batches:
             check_file(self.folder / batch, CHECKSUMS[batch])
 
     def images(self, split: str) -> Tensor:
-        pictures = np.concatenate([batch[b"data"] for batch in self._batches(split)]).reshape(-1, 3, 32, 32)
-        return resized(torch.from_numpy(pictures), self.settings.size)
+        images = np.concatenate([batch[b"data"] for batch in self._batches(split)]).reshape(-1, 3, 32, 32)
+        return resized(torch.from_numpy(images), self.config.size)
 
     def labels(self, split: str) -> Tensor:
         return torch.tensor([label for batch in self._batches(split) for label in batch[b"labels"]])

@@ -6,17 +6,18 @@ They stand apart from the data modules, which import Lightning: a configuration 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from aswd.data.celeba_files import COUNT, find_folder, numbered
-from aswd.data.image_files import check_fingerprint, find_pictures, fingerprint
-from aswd.data.photograph_files import read_picture
+from aswd.data.image_files import check_fingerprint, find_images, fingerprint
+from aswd.data.photograph_files import read_photograph
 from aswd.data.shape_files import READERS, read_shape
 from aswd.data.shape_kinds import SHAPES, shape
-from aswd.data.surfaces import NoShape, Source
+from aswd.data.surfaces import NoShape, Points, Source
 from aswd.utils.checks import check_at_least, nearest
+from aswd.utils.fields import neutral
 
 SIDES = ("source", "target")  # of a pair of photographs
 
@@ -43,11 +44,47 @@ class ToyConfig:
 
 
 @dataclass
+class PointsConfig:
+    """Options of point clouds from files; the files are read when a configuration is made, and told apart by their content.
+
+    Args:
+        target: a file of points, one per row: ``.npy`` (an array ``[points, dimension]``) or ``.csv``.
+        source: a file of points from which a flow starts; default: the source that the task draws.
+        num_samples: points drawn from each file, without replacement, for every seed; default: all.
+        target_digest: of the content of ``target``; filled in.
+        source_digest: of the content of ``source``; filled in.
+    """
+
+    kind: ClassVar[str] = "points"
+    name: str = "points"
+    target: str = neutral("")
+    source: str | None = neutral(None)
+    num_samples: int | None = None
+    target_digest: str = ""
+    source_digest: str = ""
+
+    def __post_init__(self) -> None:
+        if self.num_samples is not None:
+            check_at_least("num_samples", self.num_samples, 1, whole=True)
+        self.clouds: dict[str, Points] = {}
+        for side in ("target", "source") if self.source is not None else ("target",):
+            self.clouds[side], content = _read_points(side, getattr(self, side))
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), digest)
+            setattr(self, f"{side}_digest", digest)
+        if len({cloud.dim for cloud in self.clouds.values()}) > 1:
+            dims = {side: cloud.dim for side, cloud in self.clouds.items()}
+            raise ValueError(
+                f"source must have the dimension of target, {dims['target']}; got {self.source!r} of dimension {dims['source']}"
+            )
+
+
+@dataclass
 class ShapesConfig:
     """Options of the clouds. Files are read here: a mistake in one is known before any work.
 
     Args:
-        shapes: names of :data:`~aswd.data.shape_kinds.SHAPES`, or files: a picture (its dark pixels), a mesh (.obj, .off, ascii .ply),
+        shapes: names of :data:`~aswd.data.shape_kinds.SHAPES`, or files: an image (its dark pixels), a mesh (.obj, .off, ascii .ply),
             points (.xyz, .txt, .csv, .npy).
         num_samples: points drawn for each cloud; a file of points that has fewer gives all of its own.
         normalise: scale every shape until the longest side of its box is [-1, 1], and centre the box.
@@ -55,7 +92,7 @@ class ShapesConfig:
 
     kind: ClassVar[str] = "clouds"
     name: str = "shapes"
-    shapes: list[str] = field(default_factory=lambda: ["ring", "heart", "cross"], metadata={"changes_numbers": False})
+    shapes: list[str] = neutral(default_factory=lambda: ["ring", "heart", "cross"])
     num_samples: int = 500
     normalise: bool = True
 
@@ -83,21 +120,21 @@ class ShapesConfig:
 
 @dataclass
 class PhotographConfig:
-    """Options of a pair of pictures. Runs are told apart by what the pictures show, not by where their files are.
+    """Options of a pair of photographs; runs are told apart by the content of the files, not by their paths.
 
     Args:
-        source: the picture to repaint: a file, or the name of a built-in picture.
-        target: the picture that has the colours, likewise.
+        source: the image to repaint: a file, or the name of a built-in image.
+        target: the image that has the colours, likewise.
         num_colors: clusters that k-means makes of the colours of each.
-        source_digest: of the source's file; found, not given.
-        target_digest: of the target's, likewise.
+        source_digest: of the content of ``source``; filled in.
+        target_digest: of the content of ``target``; filled in.
     """
 
     kind: ClassVar[str] = "pair"
     short: ClassVar[tuple[str, ...]] = SIDES  # source=FILE stands for data.source=FILE
     name: str = "photographs"
-    source: str = field(default="china", metadata={"changes_numbers": False})
-    target: str = field(default="flower", metadata={"changes_numbers": False})
+    source: str = neutral("china")
+    target: str = neutral("flower")
     num_colors: int = 3000
     source_digest: str = ""
     target_digest: str = ""
@@ -106,23 +143,24 @@ class PhotographConfig:
         check_at_least("num_colors", self.num_colors, 2, whole=True)
         for side in SIDES:
             try:
-                picture = read_picture(getattr(self, side))
+                image = read_photograph(getattr(self, side))
             except ValueError as error:
                 raise ValueError(f"{side} {error}") from None
-            seen = int((picture.counts > 0).sum())
+            seen = int((image.counts > 0).sum())
             if seen < self.num_colors:
                 how = f"set data.num_colors={seen} or less" if seen > 1 else "choose another"
                 raise ValueError(f"{side} must have num_colors={self.num_colors} colours; {getattr(self, side)!r} has only {seen}: {how}")
-            setattr(self, f"{side}_digest", picture.digest)
+            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), image.digest)
+            setattr(self, f"{side}_digest", image.digest)
 
 
 @dataclass
 class SyntheticConfig:
-    """Options of the synthetic pictures.
+    """Options of the synthetic images.
 
     Args:
-        num_train: pictures of the train split.
-        num_test: pictures of the test split.
+        num_train: images of the train split.
+        num_test: images of the test split.
         channels: 1 (grey) or 3 (colour).
         size: pixels a side.
     """
@@ -156,7 +194,7 @@ class MnistConfig:
     channels: ClassVar[int] = 1
     name: str
     size: int = 28
-    root: str = field(default="data", metadata={"changes_numbers": False})
+    root: str = neutral("data")
 
     def __post_init__(self) -> None:
         check_at_least("size", self.size, 4, whole=True)
@@ -175,7 +213,7 @@ class Cifar10Config:
     channels: ClassVar[int] = 3
     name: str = "cifar10"
     size: int = 64
-    root: str = field(default="data", metadata={"changes_numbers": False})
+    root: str = neutral("data")
 
     def __post_init__(self) -> None:
         check_at_least("size", self.size, 4, whole=True)
@@ -187,12 +225,12 @@ class CelebAConfig:
 
     Args:
         size: pixels a side.
-        crop: pixels a side of the square in the middle of the 178 x 218 picture that is resized to ``size``. 140, the face with some
+        crop: pixels a side of the square in the middle of the 178 x 218 image that is resized to ``size``. 140, the face with some
             hair, is what Wasserstein auto-encoders made usual for 64 x 64; the paper does not say. 178 takes the whole width.
         root: the folder of data sets, with torchvision's ``celeba/img_align_celeba`` and ``celeba/list_eval_partition.txt``, or a
-            plain folder of the pictures; without the list the official split goes by their numbers.
-        cache_dir: where the decoded pictures are kept.
-        fingerprint: of names and sizes of the pictures where they are not all of CelebA's; filled in.
+            plain folder of the images; without the list the official split goes by their numbers.
+        cache_dir: where the decoded images are kept.
+        fingerprint: of names and sizes of the images where they are not all of CelebA's; filled in.
     """
 
     kind: ClassVar[str] = "images"
@@ -200,15 +238,15 @@ class CelebAConfig:
     name: str = "celeba"
     size: int = 64
     crop: int = 140
-    root: str = field(default="data", metadata={"changes_numbers": False})
-    cache_dir: str = field(default="data/decoded", metadata={"changes_numbers": False})
+    root: str = neutral("data")
+    cache_dir: str = neutral("data/decoded")
     fingerprint: str = ""
 
     def __post_init__(self) -> None:
         check_at_least("size", self.size, 4, whole=True)
         check_at_least("crop", self.crop, 4, whole=True)
         if self.crop > 178:
-            raise ValueError(f"crop must be at most 178, the width of the pictures; got {self.crop}")
+            raise ValueError(f"crop must be at most 178, the width of the images; got {self.crop}")
         folder = find_folder(Path(self.root))
         if folder is not None:
             paths = numbered(folder)
@@ -218,27 +256,27 @@ class CelebAConfig:
 
 @dataclass
 class ImageFolderConfig:
-    """Options of a folder of pictures.
+    """Options of a folder of images.
 
-    The folder is not part of what identifies a run, since a copy elsewhere gives the same numbers; the pictures are. ``fingerprint``
+    The folder is not part of what identifies a run, since a copy elsewhere gives the same numbers; the images are. ``fingerprint``
     stands for them: names and sizes, which takes a look at the folder and not at gigabytes, and is the same on another machine.
 
     Args:
-        root: the folder. Pictures may lie in folders below it. Those of ``train`` and ``test``, if it has both, are the splits.
+        root: the folder. Images may lie in folders below it. Those of ``train`` and ``test``, if it has both, are the splits.
         size: pixels a side: the shorter side is resized to it, the middle of the longer one is kept.
-        channels: 3 (colour; grey pictures are refused) or 1 (all are made grey).
-        test_every: without a folder ``test`` every n-th picture, in the order of names, is the test split.
-        cache_dir: where the decoded pictures are kept.
-        fingerprint: of names and sizes of the pictures; filled in.
+        channels: 3 (colour; grey images are refused) or 1 (all are made grey).
+        test_every: without a folder ``test`` every n-th image, in the order of names, is the test split.
+        cache_dir: where the decoded images are kept.
+        fingerprint: of names and sizes of the images; filled in.
     """
 
     kind: ClassVar[str] = "images"
     name: str = "image_folder"
-    root: str = field(default="", metadata={"changes_numbers": False})
+    root: str = neutral("")
     size: int = 64
     channels: int = 3
     test_every: int = 10
-    cache_dir: str = field(default="data/decoded", metadata={"changes_numbers": False})
+    cache_dir: str = neutral("data/decoded")
     fingerprint: str = ""
 
     def __post_init__(self) -> None:
@@ -247,7 +285,24 @@ class ImageFolderConfig:
         if self.channels not in (1, 3):
             raise ValueError(f"channels must be 1 (grey) or 3 (colour); got {self.channels}")
         if self.root and Path(self.root).is_dir():
-            self.fingerprint = check_fingerprint(self.fingerprint, fingerprint(find_pictures(Path(self.root)), Path(self.root)))
+            self.fingerprint = check_fingerprint(self.fingerprint, fingerprint(find_images(Path(self.root)), Path(self.root)))
+
+
+def _read_points(side: str, name: str) -> tuple[Points, bytes]:
+    """The points of a ``.npy`` or ``.csv`` file, and its content."""
+    path = Path(name).expanduser()
+    if path.suffix.lower() not in (".npy", ".csv"):
+        raise ValueError(f"{side} must be a .npy or .csv file of points; got {name!r}")
+    try:
+        return read_shape(path)
+    except NoShape as error:
+        raise ValueError(f"{side} must be a .npy or .csv file of points; got {name!r}, which {error}") from None
+
+
+def _check_digest(option: str, given: str, digest: str) -> None:
+    """Refuse a digest that is not that of the file."""
+    if given and given != digest:
+        raise ValueError(f"{option} must be left out, or be that of the file, {digest!r}; got {given!r}")
 
 
 def _read(name: str) -> tuple[Source, str]:

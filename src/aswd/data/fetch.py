@@ -9,26 +9,27 @@ from aswd.data.images import SPLITS, ImageData
 from aswd.data.registry import DATA, data_config, data_module
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
+from aswd.utils.fields import options_of
 
 FEATURES = "mnist-features"  # the network of mnist_frechet, which is made from data and kept beside them
 
 
-def prepare(settings: Any) -> Any:
-    """The data module of ``settings`` with its data fetched, checked and decoded.
+def prepare(config: Any) -> Any:
+    """The data module of ``config``, with its data fetched, checked and decoded.
 
     Raises:
-        UserError: they cannot be had or used.
+        UserError: they cannot be fetched or used.
     """
-    data = data_module(settings.name)(settings, [0])
+    data = data_module(config.name)(**options_of(config))
     try:
         data.prepare_data()
     except OSError as error:
-        raise UserError(f"the data of {settings.name} cannot be read or written: {error}") from None
+        raise UserError(f"the data of {config.name} cannot be read or written: {error}") from None
     return data
 
 
 def describe(name: str, root: str | None = None) -> str:
-    """Fetch or check the data ``name``; where they were found, how many pictures of which size, and how many of each class.
+    """Fetch or check the data ``name``; where they were found, how many images of which size, and how many of each class.
 
     ``mnist-features`` is the network of ``mnist_frechet``, trained if it is not there.
 
@@ -59,13 +60,13 @@ def _features(root: str) -> str:
         found = mnist_features(root)
     except OSError as error:
         raise UserError(f"the network of mnist_frechet cannot be read or written: {error}") from None
-    about = f"trained in {found.seconds:.0f} s, right on {found.accuracy:.2%} of the test pictures, weights {found.weights}"
+    about = f"trained in {found.seconds:.0f} s, right on {found.accuracy:.2%} of the test images, weights {found.weights}"
     return f"{FEATURES}: {features_path(root)}\n  the network of mnist_frechet, {found.network}: {about}"
 
 
 def _split(data: ImageData, split: str) -> str:
     images, labels = data.images(split), data.labels(split)
-    text = f"  {split}: {len(images)} pictures of {' x '.join(map(str, images.shape[1:]))} (channels x height x width), in bytes"
+    text = f"  {split}: {len(images)} images of {' x '.join(map(str, images.shape[1:]))} (channels x height x width), in bytes"
     if labels is None:
         return f"{text}; no labels"
     return f"{text}; of the classes 0 to {int(labels.max())}: {', '.join(map(str, labels.bincount().tolist()))}"

@@ -1,4 +1,4 @@
-"""Picture files: which there are, what they are in bytes, and a cache of them decoded."""
+"""Image files: which there are, what they are in bytes, and a cache of them decoded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".
 _GREY = {"1", "L", "LA", "La", "I", "I;16", "F"}  # modes of PIL
 
 
-def find_pictures(folder: Path) -> list[Path]:
-    """The picture files of a folder and all below it, hidden ones left out, in the order of their names."""
+def find_images(folder: Path) -> list[Path]:
+    """The image files of a folder and all below it, hidden ones left out, in the order of their names."""
     found = []
     for place, folders, files in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -46,19 +46,19 @@ def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str
 
 
 def check_fingerprint(given: str, found: str) -> str:
-    """The fingerprint of the pictures; a run that was asked for with another one is refused."""
+    """The fingerprint of the images; a run that was asked for with another one is refused."""
     if given and given != found:
-        raise ValueError(f"fingerprint must be left to the pictures, whose names and sizes give {found!r}; got {given!r}")
+        raise ValueError(f"fingerprint must be left to the images, whose names and sizes give {found!r}; got {given!r}")
     return found
 
 
-def fitted(picture: Image.Image, size: int) -> Image.Image:
+def fitted(image: Image.Image, size: int) -> Image.Image:
     """The shorter side at ``size``, bilinear, and the middle of the longer one."""
-    return ImageOps.fit(picture, (size, size), Image.Resampling.BILINEAR)
+    return ImageOps.fit(image, (size, size), Image.Resampling.BILINEAR)
 
 
-def read_picture(path: Path, channels: int, fit: Callable[[Image.Image], Image.Image]) -> np.ndarray:
-    """One picture, upright, uint8 ``[channels, H, W]``.
+def read_image(path: Path, channels: int, fit: Callable[[Image.Image], Image.Image]) -> np.ndarray:
+    """One image, upright, uint8 ``[channels, H, W]``.
 
     Raises:
         UserError: it cannot be read, or is grey where ``channels`` is 3.
@@ -69,17 +69,17 @@ def read_picture(path: Path, channels: int, fit: Callable[[Image.Image], Image.I
                 raise UserError(
                     f"{path} is grey where colour is expected: take it out, make it RGB, or have all in grey with data.channels=1"
                 )
-            picture = fit(ImageOps.exif_transpose(file).convert("RGB" if channels == 3 else "L"))
+            image = fit(ImageOps.exif_transpose(file).convert("RGB" if channels == 3 else "L"))
     except UserError:
         raise
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UserError(f"{path} cannot be read as a picture ({str(error).splitlines()[0] or type(error).__name__})") from None
-    pixels = np.asarray(picture)
+        raise UserError(f"{path} cannot be read as an image ({str(error).splitlines()[0] or type(error).__name__})") from None
+    pixels = np.asarray(image)
     return pixels.transpose(2, 0, 1) if channels == 3 else pixels[None]
 
 
 def decoded(paths: Sequence[Path], channels: int, size: int, fit: Callable[[Image.Image], Image.Image], cache: Path, what: str) -> Tensor:
-    """All pictures, uint8 ``[n, channels, size, size]``: decoded once, with a bar, into the file ``cache``, and mapped from there.
+    """All images, uint8 ``[n, channels, size, size]``: decoded once, with a bar, into the file ``cache``, and mapped from there.
 
     Raises:
         UserError: one of them cannot be used.
@@ -105,11 +105,11 @@ def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit:
     out = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     channels = shape[1]
     with ThreadPoolExecutor() as pool:  # PIL lets go of the interpreter's lock while it decodes
-        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="pictures", leave=False, mininterval=0.5, disable=None)
+        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="images", leave=False, mininterval=0.5, disable=None)
         with bar:
             for start in range(0, len(paths), 1024):
                 part = paths[start : start + 1024]
-                for place, pixels in enumerate(pool.map(lambda one: read_picture(one, channels, fit), part), start):
+                for place, pixels in enumerate(pool.map(lambda one: read_image(one, channels, fit), part), start):
                     out[place] = pixels
                     bar.update()
     out.flush()

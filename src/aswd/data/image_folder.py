@@ -1,8 +1,7 @@
-"""Any folder of pictures."""
+"""Any folder of images."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -10,17 +9,20 @@ import torch
 from torch import Tensor
 
 from aswd.data.configs import ImageFolderConfig
-from aswd.data.image_files import SUFFIXES, decoded, find_pictures, fingerprint, fitted
+from aswd.data.image_files import SUFFIXES, decoded, find_images, fingerprint, fitted
 from aswd.data.images import SPLITS, ImageData
 from aswd.utils.errors import UserError
 
 
 class ImageFolder(ImageData):
-    """The pictures of a folder; the folders next below the split, where all pictures are in such, are classes."""
+    """The images of a folder; the folders next below the split, where all images are in such, are classes."""
 
-    def __init__(self, settings: ImageFolderConfig, seeds: Sequence[int]) -> None:
-        super().__init__(settings, seeds)
-        self.root = Path(settings.root)
+    config_class = ImageFolderConfig
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return Path(self.config.root)
 
     @property
     def place(self) -> str:
@@ -31,10 +33,10 @@ class ImageFolder(ImageData):
             self.images(split)
 
     def images(self, split: str) -> Tensor:
-        s, paths = self.settings, self._splits[split]
-        key = f"{fingerprint(paths, self.root, times=True)}-{s.size}x{s.size}x{s.channels}"
-        cache = Path(s.cache_dir, f"{self.root.resolve().name}-{split}-{key}.npy")
-        return decoded(paths, s.channels, s.size, partial(fitted, size=s.size), cache, f"{self.root.name} {split}")
+        c, paths = self.config, self._splits[split]
+        key = f"{fingerprint(paths, self.root, times=True)}-{c.size}x{c.size}x{c.channels}"
+        cache = Path(c.cache_dir, f"{self.root.resolve().name}-{split}-{key}.npy")
+        return decoded(paths, c.channels, c.size, partial(fitted, size=c.size), cache, f"{self.root.name} {split}")
 
     def labels(self, split: str) -> Tensor | None:
         classes = {split: self._classes(split) for split in SPLITS}
@@ -42,7 +44,7 @@ class ImageFolder(ImageData):
         return None if "" in names or len(names) < 2 else torch.tensor([names.index(name) for name in classes[split]])
 
     def _classes(self, split: str) -> list[str]:
-        """The folder of every picture next below its split; an empty text for a picture that is in none."""
+        """The folder of every image next below its split; an empty text for an image that is in none."""
         top = self.root / split if self._has_splits else self.root
         parts = (path.relative_to(top).parts for path in self._splits[split])
         return [part[0] if len(part) > 1 else "" for part in parts]
@@ -53,21 +55,21 @@ class ImageFolder(ImageData):
 
     @cached_property
     def _splits(self) -> dict[str, list[Path]]:
-        s = self.settings
-        if not s.root or not self.root.is_dir():
-            raise UserError(f"data.root must be the folder of the pictures, as in data.root=DIR; got {s.root!r}, which is no folder")
+        c = self.config
+        if not c.root or not self.root.is_dir():
+            raise UserError(f"data.root must be the folder of the images, as in data.root=DIR; got {c.root!r}, which is no folder")
         if self._has_splits:
-            found = {split: find_pictures(self.root / split) for split in SPLITS}
+            found = {split: find_images(self.root / split) for split in SPLITS}
         else:
-            paths = find_pictures(self.root)
-            held = set(range(s.test_every - 1, len(paths), s.test_every)) or {len(paths) - 1}
+            paths = find_images(self.root)
+            held = set(range(c.test_every - 1, len(paths), c.test_every)) or {len(paths) - 1}
             found = {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
         total = sum(map(len, found.values()))
         if total == 0:
             kinds = ", ".join(sorted(suffix.lstrip(".") for suffix in SUFFIXES))
-            raise UserError(f"data.root must be a folder with pictures ({kinds}); {self.root} has none")
+            raise UserError(f"data.root must be a folder with images ({kinds}); {self.root} has none")
         for split, paths in found.items():
             if not paths:
                 where = f"; {self.root / split} is empty" if self._has_splits else ""
-                raise UserError(f"data.root must have pictures to train on and others to test on; {self.root} has {total}{where}")
+                raise UserError(f"data.root must have images to train on and others to test on; {self.root} has {total}{where}")
         return found

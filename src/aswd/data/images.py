@@ -1,23 +1,25 @@
-"""Pictures as a data module: decoded once, kept in memory as bytes, and handed out in an order that only seed and step decide."""
+"""Image data modules: decoded once, kept in memory as bytes, batched in an order that depends on seed and step alone."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
+from aswd.data.configs import SyntheticConfig
 from aswd.data.loaders import StepLoader
+from aswd.data.modules import SeededDataModule
 
 SPLITS = ("train", "test")
 
 
 def resized(images: Tensor, size: int) -> Tensor:
-    """Pictures ``[n, C, H, W]`` as bytes at ``size`` pixels a side: bilinear, averaged where they shrink, as PIL does it."""
+    """Images ``[n, C, H, W]`` as bytes at ``size`` pixels per side: bilinear, averaged where they shrink, as PIL does it."""
     if images.shape[-2:] == (size, size):
         return images
     out = torch.empty(*images.shape[:2], size, size, dtype=torch.uint8)
@@ -28,9 +30,9 @@ def resized(images: Tensor, size: int) -> Tensor:
 
 
 class Order:
-    """Which pictures are in which batch: every epoch a new permutation, the rest that fills no batch left out.
+    """Which images are in which batch: every epoch a new permutation, the rest that fills no batch left out.
 
-    It is a function of the seed and the step alone. A run that goes on from a checkpoint needs no state of a loader.
+    It is a function of the seed and the step alone, so that a run that resumes needs no state but its step.
 
     >>> order = Order(count=10, batch_size=4, seed=0)
     >>> order.steps_per_epoch, sorted(torch.cat([order.batch(0), order.batch(1)]).tolist()) == sorted(order.batch(0).tolist())
@@ -41,7 +43,7 @@ class Order:
 
     def __init__(self, count: int, batch_size: int, seed: int) -> None:
         if batch_size > count:
-            raise ValueError(f"batch_size must be at most the number of pictures, {count}; got {batch_size}")
+            raise ValueError(f"batch_size must be at most the number of images, {count}; got {batch_size}")
         self.count, self.batch_size, self.seed = count, batch_size, seed
         self._permutation = cache(self._permutation)
 
@@ -51,7 +53,7 @@ class Order:
         return self.count // self.batch_size
 
     def batch(self, step: int) -> Tensor:
-        """Places of the pictures of the batch after ``step`` steps, ``[batch_size]``."""
+        """Indices of the images of the batch after ``step`` steps, ``[batch_size]``."""
         epoch, turn = divmod(step, self.steps_per_epoch)
         return self._permutation(epoch)[turn * self.batch_size : (turn + 1) * self.batch_size]
 
@@ -59,59 +61,82 @@ class Order:
         return torch.from_numpy(np.random.default_rng([self.seed, self._STREAM, epoch]).permutation(self.count))
 
 
-class ImageData(LightningDataModule):
-    """Pictures of a train and a test split, as bytes.
+class ImageData(SeededDataModule):
+    """Images of a train and a test split, as bytes.
+
+    Training batches are uint8 ``[R, B, channels, size, size]``, for every seed in an order of its own; evaluation has the test split in
+    its own order, ``[B, channels, size, size]``, with its labels where there are any.
 
     Args:
-        settings: the options of the data.
-        seeds: of the run; the pictures do not depend on them.
+        seeds: one per replica; the images themselves do not depend on them.
+        batch_size: B.
+        options: fields of ``config_class``.
     """
 
-    def __init__(self, settings: object, seeds: Sequence[int]) -> None:
-        super().__init__()
-        self.settings, self.seeds = settings, list(seeds)
+    def __init__(self, *, seeds: Sequence[int] = (0,), batch_size: int = 64, **options: Any) -> None:
+        super().__init__(seeds=seeds, **options)
+        self.batch_size = batch_size
 
     def prepare_data(self) -> None:
-        """See that the pictures are there, whole and decoded; what is missing is fetched where that can be. Done before any run starts.
+        """Fetch, check and decode the images.
 
         Raises:
-            UserError: they cannot be had or used; the sentence names the file, and says what to do.
+            UserError: they cannot be fetched or read; the sentence names the file and what to do.
         """
 
     @property
     def place(self) -> str:
-        """Where the pictures are, for people."""
+        """Where the images are, for messages."""
         return "computed, not read"
 
     @abstractmethod
     def images(self, split: str) -> Tensor:
-        """All pictures of a split, uint8 ``[n, channels, size, size]``."""
+        """All images of a split, uint8 ``[n, channels, size, size]``."""
 
     def labels(self, split: str) -> Tensor | None:
         """Their classes, ``[n]``, where they have any."""
         return None
 
     def train_dataloader(self) -> StepLoader:
-        """The pictures stay with the task, on its device; a step is handed nothing but its turn."""
-        return StepLoader()
+        """Batches of the train split, uint8 ``[R, B, channels, size, size]``."""
+        images = self.images("train")
+        orders = [Order(len(images), self.batch_size, seed) for seed in self.seeds]
+
+        def batch(number: int) -> Tensor:
+            return images[torch.stack([order.batch(number) for order in orders])]
+
+        return StepLoader(batch, orders[0].steps_per_epoch, self.start)
+
+    def val_dataloader(self) -> StepLoader:
+        """The test split: images ``[B, channels, size, size]``, or images and labels ``[B]``."""
+        images, labels, size = self.images("test"), self.labels("test"), self.batch_size
+
+        def batch(number: int) -> Tensor | tuple[Tensor, Tensor]:
+            first = number % count * size  # the same batches at every evaluation
+            part = images[first : first + size]
+            return part if labels is None else (part, labels[first : first + size])
+
+        count = -(-len(images) // size)
+        return StepLoader(batch, count)
 
 
 class Synthetic(ImageData):
-    """Discs of one of ten colours and places on a dark ground: pictures without a download, the same every time."""
+    """Discs in ten colours and positions on a dark background: images without a download, the same every time."""
+
+    config_class = SyntheticConfig
 
     def images(self, split: str) -> Tensor:
-        s = self.settings
+        c = self.config
         labels = self.labels(split).numpy()
         rng = np.random.default_rng([7, SPLITS.index(split)])
         angle = 2 * np.pi * labels / 10
         centre = 0.5 + 0.25 * np.stack([np.sin(angle), np.cos(angle)], 1) + rng.normal(0, 0.03, (len(labels), 2))
         radius = rng.uniform(0.1, 0.2, len(labels))
-        axis = (np.arange(s.size) + 0.5) / s.size
+        axis = (np.arange(c.size) + 0.5) / c.size
         distance = np.hypot(axis[None, :, None] - centre[:, 0, None, None], axis[None, None, :] - centre[:, 1, None, None])
-        disc = np.clip((radius[:, None, None] - distance) * s.size / 2 + 0.5, 0, 1)[:, None]
-        colour = (0.6 + 0.4 * np.cos(angle[:, None] + 2 * np.pi * np.arange(s.channels) / 3))[:, :, None, None]
+        disc = np.clip((radius[:, None, None] - distance) * c.size / 2 + 0.5, 0, 1)[:, None]
+        colour = (0.6 + 0.4 * np.cos(angle[:, None] + 2 * np.pi * np.arange(c.channels) / 3))[:, :, None, None]
         return torch.from_numpy((255 * disc * colour).round().astype(np.uint8))
 
     def labels(self, split: str) -> Tensor:
-        s = self.settings
-        return torch.arange(s.num_train if split == "train" else s.num_test) % 10
+        return torch.arange(self.config.num_train if split == "train" else self.config.num_test) % 10

@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: 28 x 28 pictures in grey, of ten classes."""
+"""MNIST and Fashion-MNIST: 28 x 28 images in grey, of ten classes."""
 
 from __future__ import annotations
 
@@ -7,34 +7,37 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from aswd.data.configs import MnistConfig
 from aswd.data.images import ImageData, resized
 from aswd.data.mnist_files import PREFIX, SOURCES, fetch, read_idx
 from aswd.utils.errors import UserError
 
 
 class Mnist(ImageData):
-    """MNIST or Fashion-MNIST, 60 000 and 10 000 pictures ``[1, 28, 28]`` of ten classes."""
+    """MNIST or Fashion-MNIST, 60 000 and 10 000 images ``[1, 28, 28]`` of ten classes."""
+
+    config_class = MnistConfig
 
     @property
     def folder(self) -> Path:
         """Where the four files are."""
-        return Path(self.settings.root, SOURCES[self.settings.name].folder)
+        return Path(self.config.root, SOURCES[self.config.name].folder)
 
     @property
     def place(self) -> str:
         return str(self.folder)
 
     def prepare_data(self) -> None:
-        fetch(self.settings.name, self.folder)
+        fetch(self.config.name, self.folder)
         for prefix in PREFIX.values():
             images, labels = (read_idx(self.folder / f"{prefix}-{kind}") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
             if len(images) != len(labels):
-                raise UserError(f"{self.folder} has {len(images)} {prefix} pictures and {len(labels)} labels: they must be as many")
+                raise UserError(f"{self.folder} has {len(images)} {prefix} images and {len(labels)} labels: they must be as many")
 
     def images(self, split: str) -> Tensor:
         self.prepare_data()
-        pictures = torch.from_numpy(read_idx(self.folder / f"{PREFIX[split]}-images-idx3-ubyte"))[:, None]
-        return resized(pictures, self.settings.size)
+        images = torch.from_numpy(read_idx(self.folder / f"{PREFIX[split]}-images-idx3-ubyte"))[:, None]
+        return resized(images, self.config.size)
 
     def labels(self, split: str) -> Tensor:
         self.prepare_data()

@@ -1,4 +1,4 @@
-"""The palette of a picture: its colours gathered around a number of centres by mini-batch k-means."""
+"""The palette of an image: its colours gathered around a number of centres by mini-batch k-means."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import lru_cache
 import numpy as np
 from scipy.spatial import cKDTree
 
-from aswd.data.photograph_files import Picture
+from aswd.data.photograph_files import Photograph
 
 SAMPLE = 100_000  # pixels at most that k-means looks at
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Clusters of the colours of a picture.
+    """Clusters of the colours of an image.
 
     Args:
         centres: ``[K, 3]``, each the mean of the pixels of its cluster.
-        weights: ``[K]``, the share of the picture's pixels in each cluster, all above zero.
-        labels: ``[n]``, the cluster of every colour of the picture.
+        weights: ``[K]``, the share of the image's pixels in each cluster, all above zero.
+        labels: ``[n]``, the cluster of every colour of the image.
     """
 
     centres: np.ndarray
@@ -28,13 +28,13 @@ class Palette:
     labels: np.ndarray
 
 
-def palette_of(picture: Picture, num_colors: int, seed: int) -> Palette:
-    """The palette of a picture, kept in memory for the next run.
+def palette_of(image: Photograph, num_colors: int, seed: int) -> Palette:
+    """The palette of an image, kept in memory for the next run.
 
     Raises:
-        ValueError: the picture has fewer colours than there are to be clusters.
+        ValueError: the image has fewer colours than there are to be clusters.
     """
-    return _palette(_Keyed(picture), num_colors, seed)
+    return _palette(_Keyed(image), num_colors, seed)
 
 
 def cluster(colours: np.ndarray, counts: np.ndarray, num_colors: int, seed: int) -> Palette:
@@ -45,7 +45,7 @@ def cluster(colours: np.ndarray, counts: np.ndarray, num_colors: int, seed: int)
     """
     seen = counts > 0
     if seen.sum() < num_colors:
-        raise ValueError(f"must be at most the number of colours of each picture, here {seen.sum()}; got {num_colors}")
+        raise ValueError(f"must be at most the number of colours of each image, here {seen.sum()}; got {num_colors}")
     tree = cKDTree(_fit(colours[seen], counts[seen], num_colors, seed))
     while True:
         gaps, labels = tree.query(colours, workers=-1)
@@ -76,18 +76,18 @@ def _fit(colours: np.ndarray, counts: np.ndarray, num_colors: int, seed: int) ->
 
 @dataclass(frozen=True)
 class _Keyed:
-    """A picture that is known by the digest of its file."""
+    """An image that is known by the digest of its file."""
 
-    picture: Picture
+    image: Photograph
 
     def __hash__(self) -> int:
-        return hash(self.picture.digest)
+        return hash(self.image.digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed) and self.picture.digest == other.picture.digest
+        return isinstance(other, _Keyed) and self.image.digest == other.image.digest
 
 
 @lru_cache(maxsize=8)
 def _palette(keyed: _Keyed, num_colors: int, seed: int) -> Palette:
-    picture = keyed.picture
-    return cluster(picture.colours, picture.counts, num_colors, seed)
+    image = keyed.image
+    return cluster(image.colours, image.counts, num_colors, seed)

@@ -1,4 +1,4 @@
-"""Pictures from files: what they show, the right way up, as colours that are counted once."""
+"""Images from files: what they show, the right way up, as colours that are counted once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from aswd.utils.checks import nearest
 
-# Pictures that come with scikit-learn and scikit-image: package and file.
+# Images that come with scikit-learn and scikit-image: package and file.
 BUILT_IN: dict[str, tuple[str, str]] = {
     "china": ("sklearn", "datasets/images/china.jpg"),
     "flower": ("sklearn", "datasets/images/flower.jpg"),
@@ -29,8 +29,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture of any size.
+class Photograph:
+    """An image of any size.
 
     Args:
         pixels: ``[H, W, 3]``, uint8, or uint16 where the file has more than eight bits that can be read.
@@ -77,10 +77,10 @@ class Picture:
         """The colour of each pixel, ``[H * W]``."""
         return self._counted[2]
 
-    def repainted(self, colours: np.ndarray) -> Picture:
+    def repainted(self, colours: np.ndarray) -> Photograph:
         """The same with ``colours [n, 3]`` in [0, 1] instead of its own, in eight bits."""
         levels = (255 * np.clip(colours, 0, 1)).round().astype(np.uint8)
-        return Picture(levels[self.places].reshape(self.pixels.shape), self.alpha, self.digest)
+        return Photograph(levels[self.places].reshape(self.pixels.shape), self.alpha, self.digest)
 
     def image(self) -> Image.Image:
         """For Pillow, with eight bits a channel."""
@@ -88,11 +88,11 @@ class Picture:
         return Image.fromarray(pixels if self.alpha is None else np.dstack([pixels, self.alpha]))
 
 
-def read_picture(source: str) -> Picture:
-    """A picture from a file, or one of :data:`BUILT_IN` by its name.
+def read_photograph(source: str) -> Photograph:
+    """An image from a file, or one of :data:`BUILT_IN` by its name.
 
     PNG, JPEG and whatever else Pillow reads; of several frames the first. The orientation that a camera notes in EXIF is applied, palettes
-    are looked up, alpha is kept, colour profiles are not. Grey pictures of 16 bits keep them; Pillow reads colour of 16 bits with eight.
+    are looked up, alpha is kept, colour profiles are not. Grey images of 16 bits keep them; Pillow reads colour of 16 bits with eight.
 
     Raises:
         ValueError: no such file, or nothing of the kind in it; the sentence begins with what was asked for.
@@ -102,9 +102,9 @@ def read_picture(source: str) -> Picture:
         status = path.stat()
     except OSError:
         hint = nearest(source, BUILT_IN)
-        raise ValueError(f"must be a file, or a built-in picture; got {source!r}, which is neither ({hint})") from None
+        raise ValueError(f"must be a file, or a built-in image; got {source!r}, which is neither ({hint})") from None
     if not path.is_file():
-        raise ValueError(f"must be a picture; got {source!r}, which is no file")
+        raise ValueError(f"must be an image; got {source!r}, which is no file")
     return _read(str(path), status.st_mtime_ns, status.st_size, source)
 
 
@@ -114,15 +114,15 @@ def _path(source: str) -> Path:
     package, file = BUILT_IN[source]
     spec = find_spec(package)  # without importing it, which takes a second
     if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"must be a picture that is there; got {source!r}, which comes with {package}, and that is not installed")
+        raise ValueError(f"must be an image that is there; got {source!r}, which comes with {package}, and that is not installed")
     return Path(next(iter(spec.submodule_search_locations)), file)
 
 
 @lru_cache(maxsize=4)
-def _read(path: str, changed: int, size: int, source: str) -> Picture:
+def _read(path: str, changed: int, size: int, source: str) -> Photograph:
     """Read a file once, as long as it does not change."""
     if size == 0:
-        raise ValueError(f"must be a picture; got {source!r}, which is an empty file")
+        raise ValueError(f"must be an image; got {source!r}, which is an empty file")
     try:
         content = Path(path).read_bytes()
         with warnings.catch_warnings():
@@ -131,15 +131,15 @@ def _read(path: str, changed: int, size: int, source: str) -> Picture:
             image.load()
         pixels, alpha = _decoded(ImageOps.exif_transpose(image))
     except UnidentifiedImageError:
-        raise ValueError(f"must be a picture; got {source!r}, which is not one that can be read (PNG, JPEG, ...)") from None
+        raise ValueError(f"must be an image; got {source!r}, which is not one that can be read (PNG, JPEG, ...)") from None
     except Image.DecompressionBombError:
         most = 2 * Image.MAX_IMAGE_PIXELS // 10**6
-        raise ValueError(f"must be a picture of at most {most} million pixels; {source!r} says that it has more") from None
+        raise ValueError(f"must be an image of at most {most} million pixels; {source!r} says that it has more") from None
     except (OSError, SyntaxError, EOFError) as error:  # what Pillow raises for files that are cut off or damaged
-        raise ValueError(f"must be a whole picture; {source!r} cannot be read: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"must be a whole image; {source!r} cannot be read: {str(error).splitlines()[0]}") from None
     if alpha is not None and not alpha.any():
-        raise ValueError(f"must be a picture with something to see; in {source!r} every pixel is transparent")
-    return Picture(pixels, alpha, hashlib.sha256(content).hexdigest()[:16])
+        raise ValueError(f"must be an image with something to see; in {source!r} every pixel is transparent")
+    return Photograph(pixels, alpha, hashlib.sha256(content).hexdigest()[:16])
 
 
 def _decoded(image: Image.Image) -> tuple[np.ndarray, np.ndarray | None]:

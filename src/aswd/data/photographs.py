@@ -1,46 +1,47 @@
-"""Two pictures and their palettes: what a colour transfer is about."""
+"""Two photographs and their palettes: what a colour transfer starts from and aims at."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pytorch_lightning import LightningDataModule
+import numpy as np
+import torch
+from torch import Tensor
 
 from aswd.data.configs import SIDES, PhotographConfig
-from aswd.data.loaders import StepLoader
+from aswd.data.modules import FixedBatch
 from aswd.data.palettes import Palette, palette_of
-from aswd.data.photograph_files import Picture, read_picture
+from aswd.data.photograph_files import Photograph, read_photograph
 
 
-class Photographs(LightningDataModule):
-    """A pair of pictures with a palette each, which k-means draws from the run's seed.
+class Photographs(FixedBatch):
+    """A pair of photographs with a palette each, which k-means draws from the first seed.
 
     Args:
-        settings: see :class:`PhotographConfig`.
-        seeds: of the run, one.
+        seeds: one.
+        options: see :class:`~aswd.data.configs.PhotographConfig`.
     """
 
-    def __init__(self, settings: PhotographConfig, seeds: Sequence[int]) -> None:
-        super().__init__()
-        self.settings, self.seeds = settings, list(seeds)
+    config_class = PhotographConfig
 
-    def pictures(self) -> tuple[Picture, Picture]:
+    def photographs(self) -> tuple[Photograph, Photograph]:
         """Source and target.
 
         Raises:
-            ValueError: a file is not what it was when the run was asked for.
+            ValueError: a file has changed since this data module was made.
         """
-        pictures = read_picture(self.settings.source), read_picture(self.settings.target)
-        for side, picture in zip(SIDES, pictures, strict=True):
-            if picture.digest != getattr(self.settings, f"{side}_digest"):
-                raise ValueError(f"data.{side} has changed since the run was asked for: {getattr(self.settings, side)!r}")
-        return pictures
+        photographs = read_photograph(self.config.source), read_photograph(self.config.target)
+        for side, photograph in zip(SIDES, photographs, strict=True):
+            if photograph.digest != getattr(self.config, f"{side}_digest"):
+                raise ValueError(f"data.{side} must not change during a run; {getattr(self.config, side)!r} has changed")
+        return photographs
 
     def palettes(self) -> tuple[Palette, Palette]:
         """Those of source and target."""
-        source, target = (palette_of(picture, self.settings.num_colors, self.seeds[0]) for picture in self.pictures())
+        source, target = (palette_of(photograph, self.config.num_colors, self.seeds[0]) for photograph in self.photographs())
         return source, target
 
-    def train_dataloader(self) -> StepLoader:
-        """The palettes stay with the task, on its device; a step is handed nothing but its turn."""
-        return StepLoader()
+    def samples(self) -> dict[str, Tensor]:
+        """Centres ``[1, K, 3]`` and weights ``[1, K]`` of both palettes: ``source``, ``source_weights``, ``target``, ``target_weights``."""
+        arrays: dict[str, np.ndarray] = {}
+        for side, palette in zip(SIDES, self.palettes(), strict=True):
+            arrays |= {side: palette.centres, f"{side}_weights": palette.weights}
+        return {name: torch.from_numpy(array).float()[None] for name, array in arrays.items()}

@@ -35,6 +35,9 @@ DATA = Registry(
         "heart": _toy("a heart-shaped curve"),
         "shapes": _shapes("point clouds in the plane: shapes by name, from images, meshes or point files", "ring", "heart", "cross"),
         "solids": _shapes("point clouds in space: a sphere, a cube and a torus", "sphere", "cube", "torus"),
+        "points": Entry(
+            "aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig", "a point cloud from a .npy or .csv file: data.target=FILE"
+        ),
         "synthetic": Entry("aswd.data.images:Synthetic", f"{_CONFIGS}:SyntheticConfig", "coloured discs: images without a download"),
         "mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 handwritten digits, 28 x 28, grey"),
         "fashion_mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 articles of clothing, 28 x 28, grey"),

@@ -1,4 +1,4 @@
-"""Shapes from files: pictures (their dark pixels), meshes, and lists of points."""
+"""Shapes from files: images (their dark pixels), meshes, and lists of points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from aswd.data.surfaces import NoShape, Points, Source, Surface
 
-_LARGEST = 512  # pixels a side that a picture is reduced to
+_LARGEST = 512  # pixels a side that an image is reduced to
 
 
 def read_shape(path: Path) -> tuple[Source, bytes]:
@@ -33,7 +33,7 @@ def read_shape(path: Path) -> tuple[Source, bytes]:
     return source, content
 
 
-def _picture(content: bytes) -> Surface:
+def _image(content: bytes) -> Surface:
     """Every pixel that is nearer to black than to white is a square; what is transparent is white."""
     from PIL import Image, UnidentifiedImageError
 
@@ -43,10 +43,10 @@ def _picture(content: bytes) -> Surface:
             white = Image.new("RGBA", opened.size, "white")
             grey = np.asarray(Image.alpha_composite(white, opened.convert("RGBA")).convert("L"))
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise NoShape("is not a picture that can be read") from None
+        raise NoShape("is not an image that can be read") from None
     row, column = np.nonzero(grey < 128)
     if len(row) == 0:
-        raise NoShape("is an empty cloud: the picture has no dark pixel")
+        raise NoShape("is an empty cloud: the image has no dark pixel")
     corner = np.stack([column, grey.shape[0] - 1 - row], 1).astype(float)[:, None]
     halves = np.array([[[0, 0], [1, 0], [1, 1]], [[0, 0], [1, 1], [0, 1]]])
     return Surface(np.concatenate([corner + half for half in halves]))
@@ -165,7 +165,7 @@ def _plainly(reader: Callable[[bytes], Source], kind: str) -> Callable[[bytes], 
 
 
 READERS: dict[str, Callable[[bytes], Source]] = {
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pbm", ".pgm", ".tif", ".tiff", ".webp"), _picture),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pbm", ".pgm", ".tif", ".tiff", ".webp"), _image),
     ".obj": _plainly(_obj, "an OBJ file"),
     ".off": _plainly(_off, "an OFF file"),
     ".ply": _plainly(_ply, "an ascii PLY file"),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
-from pytorch_lightning import LightningDataModule
 from torch import Tensor
 
 from aswd.data.configs import ToyConfig
-from aswd.data.loaders import StepLoader
+from aswd.data.modules import FixedBatch
 
 _STREAM = 1  # of the random numbers of a seed, which source and directions share with the target
 
@@ -97,18 +96,17 @@ def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
     return torch.from_numpy(np.pad(points, ((0, 0), (0, dim - 2))).astype(np.float32))
 
 
-class ToyTargets(LightningDataModule):
-    """Targets for a batch of seeds, each drawn from its own."""
+class ToyTargets(FixedBatch):
+    """One of :data:`TARGETS` for every seed, drawn from that seed.
 
-    def __init__(self, settings: ToyConfig, seeds: Sequence[int]) -> None:
-        super().__init__()
-        self.settings, self.seeds = settings, list(seeds)
+    Args:
+        seeds: one per replica.
+        options: see :class:`~aswd.data.configs.ToyConfig`.
+    """
+
+    config_class = ToyConfig
 
     def samples(self) -> Tensor:
-        """``[R, N, d]``, one target a seed."""
-        s = self.settings
-        return torch.stack([target(s.name, s.num_samples, seed, s.dim) for seed in self.seeds])
-
-    def train_dataloader(self) -> StepLoader:
-        """The target stays with the task, on its device; a step is handed nothing but its turn."""
-        return StepLoader()
+        """The targets, ``[R, N, d]`` in float32."""
+        c = self.config
+        return torch.stack([target(c.name, c.num_samples, seed, c.dim) for seed in self.seeds])

@@ -30,6 +30,7 @@ class Registration(NamedTuple):
     parameters: dict[str, inspect.Parameter]  # its options; none for a composition, which knows them itself
     module: str  # that registered it
     file: str | None  # of that module
+    about: str  # one line for listings
 
 
 _registry: dict[str, Registration] = {}
@@ -38,6 +39,7 @@ _registry: dict[str, Registration] = {}
 def register(
     name: str,
     *,
+    about: str = "",
     directions: type[Directions] | None = Uniform,
     maximised: str | None = None,
     penalised_by: type[Penalty] | None = None,
@@ -51,7 +53,7 @@ def register(
       see :class:`~aswd.distances.outside.OutsideDistance` for how the module is called;
     - a function ``f(x, y, **options)`` that returns the distance itself.
 
-    A module that is imported again (reloaded) replaces what it registered before.
+    ``about`` is one line for listings. A module that is imported again (reloaded) replaces what it registered before.
 
     Raises:
         ValueError: the name is not an identifier or is registered by another module, or the target cannot be called with options.
@@ -67,12 +69,12 @@ def register(
             raise ValueError(f"the name {name!r} is taken by the distance that {taken.module} registers: choose another name in {module}")
         if isinstance(target, type) and issubclass(target, Projection):
             composition = Composition(target, directions, maximised, penalised_by, defaults)
-            _registry[name] = Registration(target, composition, {}, module, file)
+            _registry[name] = Registration(target, composition, {}, module, file, about)
         else:
             unused = [*defaults, *(key for key, value in (("maximised", maximised), ("penalised_by", penalised_by)) if value is not None)]
             if unused:
                 raise ValueError(f"register({name!r}, {unused[0]}=...) needs a Projection class; got {shown(target)}")
-            _registry[name] = Registration(target, *_outside(name, target), module, file)
+            _registry[name] = Registration(target, *_outside(name, target), module, file, about)
         return target
 
     return add
@@ -128,6 +130,12 @@ def option_types(name: str) -> dict[str, Any]:
     return {key: hints.get(key, Any) for key in _named(entry.parameters)}
 
 
+def about(name: str) -> str:
+    """One line on a distance: what it was registered with, or which module registered it."""
+    entry = _find(name)
+    return entry.about or f"registered by {entry.module}"
+
+
 def origin(name: str) -> str:
     """Name of the module that registered a distance."""
     return _find(name).module
@@ -166,7 +174,18 @@ def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Modul
         raise ValueError(f"{name} needs a value for the option {missing[0]!r}, which has no default")
     distance = entry.factory(**given) if isinstance(entry.factory, Composition) else _build_outside(name, entry, given)
     distance.name, distance.reading = name, reading
+    distance.built_with = {**(entry.factory.options() if isinstance(entry.factory, Composition) else {}), **given}
     return distance
+
+
+def build_options(distance: nn.Module) -> dict[str, Any] | None:
+    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
+
+    >>> build_options(build("wasserstein", order=1))
+    {'name': 'wasserstein', 'order': 1}
+    """
+    built_with = getattr(distance, "built_with", None)
+    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
 
 
 def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.Module:
@@ -197,6 +216,14 @@ def _over_reading(name: str, reading: str, given: dict[str, Any]) -> dict[str, A
         if key not in known and not takes_any:
             raise ValueError(f"{name} has no option {key!r}: {nearest(key, known)}")
     return {**entry.factory.reading(reading), **given} if isinstance(entry.factory, Composition) else given
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _find(name: str) -> Registration:

@@ -65,11 +65,9 @@ def reference(
     count = len(images) if count is None else count
     check_count(count)
     if count > len(images):
-        raise UserError(
-            f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.settings.name} has {len(images)}"
-        )
+        raise UserError(f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.config.name} has {len(images)}")
     identity = {
-        "data": {f.name: getattr(data.settings, f.name) for f in fields(data.settings) if f.metadata.get("changes_numbers", True)},
+        "data": {f.name: getattr(data.config, f.name) for f in fields(data.config) if not f.metadata.get("neutral")},
         "split": split,
         "resolution": list(images.shape[1:]),
         "num_real": count,
@@ -77,11 +75,11 @@ def reference(
     }
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     size = "x".join(map(str, images.shape[1:]))
-    cache = Path(cache_dir, f"{extractor.name}-{data.settings.name}-{split}-{size}-{count}-{key}.npz")
+    cache = Path(cache_dir, f"{extractor.name}-{data.config.name}-{split}-{size}-{count}-{key}.npz")
     moments = _read(cache, identity)
     if moments is None:
         chosen = images[torch.linspace(0, len(images) - 1, count).round().long()] if count < len(images) else images
-        moments = _moments(chosen, extractor, device, f"{extractor.name} of {data.settings.name} {split}")
+        moments = _moments(chosen, extractor, device, f"{extractor.name} of {data.config.name} {split}")
         arrays = {"mean": moments.mean.numpy(), "covariance": moments.covariance.numpy(), "identity": json.dumps(identity, sort_keys=True)}
         write_atomically(cache, lambda partial: np.savez(partial, **arrays))
     return Reference(moments, identity)

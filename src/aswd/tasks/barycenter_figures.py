@@ -1,4 +1,4 @@
-"""Pictures of barycenters: the paper's triangle for three clouds, a strip and an animation for two, a row for any other number."""
+"""Images of barycenters: the paper's triangle for three clouds, a strip and an animation for two, a row for any other number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RED, _GREEN, _BLUE = (0.85, 0.1, 0.1), (0.1, 0.65, 0.15), (0.1, 0.2, 0.85)
 def draw(
     folder: Path, particles: np.ndarray, exact: np.ndarray, clouds: Sequence[np.ndarray], weights: np.ndarray, title: str
 ) -> list[Path]:
-    """All pictures of barycenters ``[W, N, d]`` of ``clouds``, with ``weights [W, K]``; ``exact`` are those of reference."""
+    """All images of barycenters ``[W, N, d]`` of ``clouds``, with ``weights [W, K]``; ``exact`` are those of reference."""
     ours, theirs = plane(particles), plane(exact)
     if weights.shape[1] == 3 and len(weights) > 1:
         return [

@@ -1,4 +1,4 @@
-"""What the pictures of tasks are drawn on: figures without pyplot, and animations of dots."""
+"""What the images of tasks are drawn on: figures without pyplot, and animations of dots."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def animation(path: Path, frames: Sequence[Sequence[Dots]], size: float, duratio
     """Dots on the square [-size, size]^2, as a GIF that repeats; ``durations`` of the frames in milliseconds."""
     from PIL import Image, ImageDraw
 
-    pictures = []
+    images = []
     for frame in frames:
-        picture = Image.new("RGB", (pixels, pixels), "white")
-        draw = ImageDraw.Draw(picture)
+        image = Image.new("RGB", (pixels, pixels), "white")
+        draw = ImageDraw.Draw(image)
         for points, colour in frame:
             for x, y in ((points * [1, -1] / size + 1) * pixels / 2).tolist():
                 draw.ellipse((x - 1.5, y - 1.5, x + 1.5, y + 1.5), fill=colour)
-        pictures.append(picture.quantize(64))
-    options = {"save_all": True, "append_images": pictures[1:], "duration": list(durations), "loop": 0}
-    write_atomically(path, lambda partial: pictures[0].save(partial, **options))
+        images.append(image.quantize(64))
+    options = {"save_all": True, "append_images": images[1:], "duration": list(durations), "loop": 0}
+    write_atomically(path, lambda partial: images[0].save(partial, **options))
     return path

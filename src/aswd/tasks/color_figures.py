@@ -1,4 +1,4 @@
-"""Repainting a picture by its palette, how much of its drawing is left, and pictures of that."""
+"""Repainting an image by its palette, how much of its drawing is left, and images of that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from aswd.data.palettes import Palette
-from aswd.data.photograph_files import Picture
+from aswd.data.photograph_files import Photograph
 from aswd.utils.files import write_atomically
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114])  # ITU-R BT.601
@@ -23,13 +23,13 @@ def new_colours(colours: np.ndarray, palette: Palette, centres: np.ndarray, keep
     return np.clip(centres[palette.labels] + offsets, 0, 1)
 
 
-def gradient_similarity(picture: Picture, colours: np.ndarray) -> float:
-    """How far the drawing of a picture outlives new ``colours [n, 3]`` in place of its own.
+def gradient_similarity(image: Photograph, colours: np.ndarray) -> float:
+    """How far the drawing of an image outlives new ``colours [n, 3]`` in place of its own.
 
     It is the correlation, over all pixels, between the lengths of the luminance's gradient (forward differences) before and after: 1 for
     the same drawing in any contrast, about 0 for noise, 0 where nothing is left of it.
     """
-    before, after = (_gradient_lengths(values @ _LUMINANCE, picture) for values in (picture.colours, colours))
+    before, after = (_gradient_lengths(values @ _LUMINANCE, image) for values in (image.colours, colours))
     spread = before.std(dtype=np.float64) * after.std(dtype=np.float64)
     if spread == 0:
         return 0.0
@@ -37,23 +37,23 @@ def gradient_similarity(picture: Picture, colours: np.ndarray) -> float:
     return float(covariance / spread)
 
 
-def _gradient_lengths(luminance: np.ndarray, picture: Picture) -> np.ndarray:
-    plane = luminance.astype(np.float32)[picture.places].reshape(picture.size)
+def _gradient_lengths(luminance: np.ndarray, image: Photograph) -> np.ndarray:
+    plane = luminance.astype(np.float32)[image.places].reshape(image.size)
     across, down = np.diff(plane, axis=1, append=plane[:, -1:]), np.diff(plane, axis=0, append=plane[-1:])
     return np.hypot(across, down, out=across)
 
 
-def small(picture: Picture, width: int = 256) -> Image.Image:
-    """The picture, at most ``width`` pixels wide."""
-    image = picture.image()
+def small(image: Photograph, width: int = 256) -> Image.Image:
+    """The image, at most ``width`` pixels wide."""
+    image = image.image()
     height = max(1, round(image.height * width / image.width))
     return image if image.width <= width else image.resize((width, height), Image.Resampling.BOX, reducing_gap=None)
 
 
-def side_by_side(pictures: dict[str, Picture], height: int = 360) -> Image.Image:
-    """Pictures of one height in a row over a white ground, their names below."""
+def side_by_side(images: dict[str, Photograph], height: int = 360) -> Image.Image:
+    """Images of one height in a row over a white ground, their names below."""
     margin, line = 8, 18
-    images = {name: picture.image() for name, picture in pictures.items()}
+    images = {name: image.image() for name, image in images.items()}
     sizes = {name: (max(1, round(image.width * height / image.height)), height) for name, image in images.items()}
     sheet = Image.new("RGB", (sum(size[0] + margin for size in sizes.values()) + margin, height + 2 * margin + line), "white")
     pen, font, left = ImageDraw.Draw(sheet), ImageFont.load_default(13), margin
@@ -66,6 +66,6 @@ def side_by_side(pictures: dict[str, Picture], height: int = 360) -> Image.Image
 
 
 def save(path: Path, image: Image.Image) -> Path:
-    """Write a picture, whole or not at all."""
+    """Write an image, whole or not at all."""
     write_atomically(path, lambda partial: image.save(partial))
     return path

@@ -15,6 +15,7 @@ from aswd.nets.mlp import OUTPUTS
 from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
 from aswd.tasks.pixels import PIXEL_RANGES
 from aswd.utils.checks import check_at_least, check_choice
+from aswd.utils.fields import neutral
 
 SOURCES = ("normal", "uniform")
 DISCRIMINATOR_STEPS = ("separate", "joint")
@@ -33,7 +34,7 @@ class ParticleConfig:
         source_scale: factor on the source.
         num_particles: as many as the target has points, if nothing is said.
         evaluate_every: W2 is taken at the first iteration and at every n-th.
-        pictures: draw the run when it is done.
+        images: draw the run when it is done.
     """
 
     name: str
@@ -44,7 +45,7 @@ class ParticleConfig:
     source_scale: float = 1.0
     num_particles: int | None = None
     evaluate_every: int = 5
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+    images: bool = neutral(True)
 
     def __post_init__(self) -> None:
         check_at_least("iterations", self.iterations, 1, whole=True)
@@ -70,7 +71,7 @@ class FlowConfig(ParticleConfig):
 
     data_kind: ClassVar[str] = "points"
     name: str = "flow"
-    num_frames: int = field(default=40, metadata={"changes_numbers": False})
+    num_frames: int = neutral(40)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,14 +121,14 @@ class GenerativeConfig:
     Args:
         epochs: of training, by which the paper counts.
         iterations: steps, instead of epochs.
-        batch_size: pictures a step.
+        batch_size: images a step.
         lr: Adam's learning rate.
         betas: Adam's decay rates.
         latent_dim: of the noise, which is standard normal.
         clip_grad_norm: bound on the norm of a network's gradient; none, if nothing is said.
         compile: let torch compile the networks.
-        num_samples: pictures of a grid.
-        pictures: draw a grid at every evaluation.
+        num_samples: images of a grid.
+        images: draw a grid at every evaluation.
     """
 
     data_kind: ClassVar[str] = "images"
@@ -139,9 +140,9 @@ class GenerativeConfig:
     betas: list[float] = field(default_factory=lambda: [0.5, 0.999])
     latent_dim: int = 32
     clip_grad_norm: float | None = None
-    compile: bool = field(default=False, metadata={"changes_numbers": False})
-    num_samples: int = field(default=64, metadata={"changes_numbers": False})
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+    compile: bool = neutral(False)
+    num_samples: int = neutral(64)
+    images: bool = neutral(True)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "iterations", "batch_size", "latent_dim", "num_samples"):
@@ -164,17 +165,17 @@ class GanConfig(GenerativeConfig):
         epochs: 200, or 100 for CelebA.
         latent_dim: of the noise: 32 in the released code, 100 in the paper.
         last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
-        pixel_range: of the real pictures: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
+        pixel_range: of the real images: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
             ``symmetric``, [-1, 1], is what the paper's Tanh asks for.
-        discriminator_steps: ``separate``: a step on real and one on generated pictures, as released; ``joint``: one on both.
+        discriminator_steps: ``separate``: a step on real and one on generated images, as released; ``joint``: one on both.
         pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
         width: channels of the networks, 64 in the paper.
         evaluate_epochs: metrics and samples are taken after the first epoch and every n-th: 10th, or 5th for CelebA.
         evaluate_every: the same in iterations, instead.
         fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
-        num_fid_samples: generated pictures of an FID, against all of the train split.
+        num_fid_samples: generated images of an FID, against all of the train split.
         fid_weights: file of the Inception weights; found or fetched, if nothing is said.
-        fid_cache_dir: where the moments of the real pictures are kept.
+        fid_cache_dir: where the moments of the real images are kept.
     """
 
     name: str = "gan"
@@ -188,8 +189,8 @@ class GanConfig(GenerativeConfig):
     evaluate_every: int | None = None
     fid: str = "auto"
     num_fid_samples: int = 20_000
-    fid_weights: str | None = field(default=None, metadata={"changes_numbers": False})
-    fid_cache_dir: str = field(default="data/statistics", metadata={"changes_numbers": False})
+    fid_weights: str | None = neutral(None)
+    fid_cache_dir: str = neutral("data/statistics")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,7 +214,7 @@ class GeneratorConfig(GenerativeConfig):
         hidden: units of the generator's first hidden layer; the others have two and four times as many.
         output: what the generator ends in: ``relu``, as its other layers, or ``sigmoid``.
         evaluate_every: iterations from one evaluation to the next; the first comes after the first.
-        num_w2_samples: test pictures, and as many generated ones, between which W2 and SWD are taken: 2000, or all if there are fewer,
+        num_w2_samples: test images, and as many generated ones, between which W2 and SWD are taken: 2000, or all if there are fewer,
             if nothing is said; 10000 as published, which takes half a minute and 1.8 GB a time.
         num_swd_projections: directions of that SWD; 10000 as published.
     """
@@ -245,15 +246,15 @@ class SwaeConfig:
         l1_weight: of the absolute error in the loss.
         distance_weight: of the distance in the loss; the reading's, if nothing is said.
         squared: whether the distance enters the loss squared; as the reading has it, if nothing is said.
-        normalise: mean and standard deviation by which the encoder's pictures, in [0, 1], are normalised.
+        normalise: mean and standard deviation by which the encoder's images, in [0, 1], are normalised.
         lr: RMSprop's learning rate.
         alpha: RMSprop's decay rate.
-        batch_size: pictures a step, and points of the prior.
+        batch_size: images a step, and points of the prior.
         epochs: of training.
         iterations: steps, instead of epochs.
         evaluate_every: metrics are taken at the first iteration and at every n-th; every epoch, if nothing is said.
         num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
-        pictures: draw the run when it is done.
+        images: draw the run when it is done.
     """
 
     data_kind: ClassVar[str] = "images"
@@ -272,7 +273,7 @@ class SwaeConfig:
     iterations: int | None = None
     evaluate_every: int | None = None
     num_w2_samples: int = 2000
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+    images: bool = neutral(True)
 
     def __post_init__(self) -> None:
         for name in ("latent_dim", "batch_size", "epochs", "iterations", "evaluate_every", "num_w2_samples"):
@@ -304,7 +305,7 @@ class ColorTransferConfig:
         keep_detail: repaint a pixel with its cluster's new colour plus the pixel's offset from the old centre, so that gradients
             within and between clusters stay smooth; else, as in the paper, with the new colour alone.
         evaluate_every: metrics are taken at the first iteration, at every n-th and at the last.
-        pictures: save the picture, and source, target and result side by side.
+        images: save the image, and source, target and result side by side.
     """
 
     data_kind: ClassVar[str] = "pair"
@@ -316,7 +317,7 @@ class ColorTransferConfig:
     weighted: bool = False
     keep_detail: bool = False
     evaluate_every: int = 50
-    pictures: bool = field(default=True, metadata={"changes_numbers": False})
+    images: bool = neutral(True)
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, METHODS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,48 +9,38 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.data.toy import ToyTargets
 from aswd.distances import options
-from aswd.metrics import ExactWasserstein
+from aswd.metrics import exact_wasserstein
 from aswd.tasks import flow_figures
-from aswd.tasks.base import Task
+from aswd.tasks.batches import as_points
 from aswd.tasks.configs import FlowConfig
-from aswd.tasks.particles import source
+from aswd.tasks.particles import ParticleTask
 from aswd.utils.metric_history import MetricHistory
 
 
-class Flow(Task):
+class Flow(ParticleTask):
     r"""N particles follow :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` towards the points y of a target.
 
+    A batch is a target ``[R, N, d]``, or ``[N, d]`` for all seeds; see :func:`~aswd.tasks.batches.as_points`. The particles start from
+    ``source_points()`` of the data module where it has some, else from what the options say. Metrics: ``w2``, the exact W2 to the
+    target; ``distance_value``, D at the last step; ``learned_norm``, of what D has learned.
+
     Args:
-        settings: see :class:`FlowConfig`.
-        data: the targets.
         distance: D.
-        seeds: one a replica.
+        seeds: one per replica.
+        options: see :class:`~aswd.tasks.configs.FlowConfig`.
     """
 
-    headline = "w2"
+    config_class = FlowConfig
     data_kind = "points"
-    batches_seeds = True
-    small_tensors = True
 
-    def __init__(self, settings: FlowConfig, data: ToyTargets, distance: nn.Module, seeds: Sequence[int]) -> None:
-        super().__init__(distance, seeds)
-        self.settings = settings
-        target = data.samples()
-        count = settings.num_particles or target.shape[1]
-        start = torch.stack([source(settings, count, target.shape[2], seed) for seed in seeds])
-        self.register_buffer("target", target, persistent=False)  # drawn again from the seed
-        self.particles = nn.Parameter(start.clone())
-        self.exact = ExactWasserstein()
-        # Closer together at the beginning, where the eye sees the particles move.
-        steps = (settings.iterations * np.linspace(0, 1, max(settings.num_frames, 2)) ** 2).round().astype(int)
-        self.frame_steps = np.unique(steps).tolist() if settings.num_frames else []
-        # Of the first replica only: fifty animations are looked at by nobody.
-        self.register_buffer("frames", torch.zeros(len(self.frame_steps), *start.shape[1:]), persistent=False)
-        if self.frame_steps:
-            self.frames[0] = start[0]
-        self._values: Tensor | None = None
+    def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
+        super().__init__(distance, seeds=seeds, **options)
+        # Closer together at the beginning, where the particles move fastest.
+        steps = (self.config.iterations * np.linspace(0, 1, max(self.config.num_frames, 2)) ** 2).round().astype(int)
+        self.frame_steps = np.unique(steps).tolist() if self.config.num_frames else []
+        self.frames: dict[int, Tensor] = {}  # by step, [N, d], of the first replica only: nobody looks at fifty animations
+        self.target: Tensor | None = None
 
     @classmethod
     def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
@@ -66,63 +55,80 @@ class Flow(Task):
         slow = {"layers": 1, "lr": 0.0005} if "layers" in known else {}
         return {"penalty": 0.05, "penalty_relative": True, **slow} if reading == "reference" else slow
 
-    @property
-    def num_steps(self) -> int:
-        return self.settings.iterations
+    @classmethod
+    def check(cls, config: FlowConfig, data: Any, distance: nn.Module) -> None:
+        if config.num_particles is not None and getattr(data, "source", None) is not None:
+            raise ValueError(f"task.num_particles must be left out where data.source gives the particles; got {config.num_particles}")
 
-    def is_due(self, step: int) -> bool:
-        return step == 1 or step % self.settings.evaluate_every == 0
+    def setup(self, stage: str) -> None:
+        self.target = as_points(self.first_batch(), len(self.seeds))
+        if self.particles is None:
+            source = getattr(self.trainer.datamodule, "source_points", lambda: None)()
+            self.initialise(self.target, None if source is None else as_points(source, len(self.seeds)))
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam([self.particles], lr=self.settings.lr, betas=tuple(self.settings.betas))
+    def initialise(self, target: Tensor, source: Tensor | None = None) -> None:
+        """Make the particles.
 
-    def training_step(self, *_: Any) -> Tensor:
+        Args:
+            target: ``[R, N, d]``.
+            source: where they start, ``[R, M, d]``; default: drawn as the options say.
+        """
+        self.target = target
+        self.start_from(self.draw_sources(self.config.num_particles or target.shape[1], target.shape[2]) if source is None else source)
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        self.target = as_points(batch, len(self.seeds))
+        self._keep_frame()
         self.watch(self.particles, self.global_step + 1)  # a gradient may have spoiled what the loss did not show
         values = self.distance(self.particles, self.target)
         self.watch(values, self.global_step + 1)
         self._values = values.detach()
         return values.sum()  # its gradient is, for each replica, that of its own distance
 
-    def observe(self, step: int) -> None:
-        if step in self.frame_steps:
-            self.frames[self.frame_steps.index(step)] = self.particles[0].detach()
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["frames"] = {step: frame.clone() for step, frame in zip(self.frame_steps, self.frames, strict=True)}
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take the frames that were kept; their number is no part of a run's key, and may have been another."""
-        for place, step in enumerate(self.frame_steps):
-            if step in checkpoint["frames"]:
-                self.frames[place] = checkpoint["frames"][step]
-
-    def evaluate(self) -> dict[str, Tensor]:
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
         self.watch(self.particles, self.global_step)
         self.stop_if_diverged()
-        self.exact.reset()
-        self.exact.update(self.particles, self.target)
-        w2 = self.exact.compute().reshape(len(self.seeds))  # torchmetrics makes a scalar of a single value
-        found = {"w2": w2, "distance_value": self._values}
-        norm = self.learned_norm()
-        return found if norm is None else {**found, "learned_norm": norm}
+        self.log_metrics({"w2": exact_wasserstein(self.particles, as_points(batch, len(self.seeds))), **self.training_metrics()})
+
+    def _keep_frame(self) -> None:
+        step = self.global_step
+        if step in self.frame_steps and step not in self.frames:
+            self.frames[step] = self.particles[0].detach().clone()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self._keep_frame()
+        checkpoint["frames"] = self.frames
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take the shape of the particles and the frames; the number of frames is neutral, and may have been another."""
+        if self.particles is None:
+            self.start_from(torch.empty_like(checkpoint["state_dict"]["particles"]))
+        self.frames = {step: frame for step, frame in checkpoint["frames"].items() if step in self.frame_steps}
+
+    def _taken_frames(self) -> tuple[np.ndarray, list[int]]:
+        """Frames ``[F, N, d]`` and their steps; a run whose number of frames has changed midway has gaps."""
+        self._keep_frame()
+        steps = sorted(self.frames)
+        shape = self.particles.shape[1:]
+        return torch.stack([self.frames[step].cpu() for step in steps] or [torch.empty(0, *shape)]).reshape(-1, *shape).numpy(), steps
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
-        kept = {"particles": self.particles[replica].detach(), "target": self.target[replica]}
+        kept = {"particles": self.particles[replica].detach().cpu().numpy(), "target": self.target[replica].cpu().numpy()}
         if replica == 0:
-            kept |= {"frames": self.frames, "frame_steps": torch.tensor(self.frame_steps)}
-        return {name: value.cpu().numpy() for name, value in kept.items()}
+            frames, steps = self._taken_frames()
+            kept |= {"frames": frames, "frame_steps": np.array(steps, dtype=np.int64)}
+        return kept
 
     def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
-        if not self.settings.pictures:
+        if not self.config.images:
             return []
-        target = self.target[0].cpu().numpy()
-        pictures = [flow_figures.curve(folder / "w2.png", metrics, title)]
-        taken = [i for i, step in enumerate(self.frame_steps) if step <= metrics.steps[-1]]
-        if taken:
-            frames, steps = self.frames[taken].cpu().numpy(), [self.frame_steps[i] for i in taken]
-            pictures.append(flow_figures.strip(folder / "particles.png", frames, steps, target, title))
-            pictures.append(flow_figures.animation(folder / "particles.gif", frames, target))
-        return pictures
+        images = [flow_figures.curve(folder / "w2.png", metrics, title)]
+        frames, steps = self._taken_frames()
+        if steps:
+            target = self.target[0].cpu().numpy()
+            images.append(flow_figures.strip(folder / "particles.png", frames, steps, target, title))
+            images.append(flow_figures.animation(folder / "particles.gif", frames, target))
+        return images
 
 
 def held_down_defaults(name: str, reading: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pictures of a flow: its curve, its particles on their way, and both for several runs side by side."""
+"""Images of a flow: its curve, its particles on their way, and both for several runs side by side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def curve(path: Path, metrics: MetricHistory, title: str) -> Path:
 
 
 def curves(path: Path, runs: dict[str, MetricHistory], title: str) -> Path:
-    """:func:`curve` of several runs in one picture, under their names."""
+    """:func:`curve` of several runs in one image, under their names."""
     figure, axes = canvas.figure(6, 4)
     for name, metrics in runs.items():
         logs = np.log10(np.maximum(np.asarray(metrics.values["w2"]), np.finfo(float).tiny))

@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from aswd.tasks.base import Task
 from aswd.tasks.configs import ParticleConfig
 
-SOURCES = ("normal", "uniform")
 _STREAM = 2  # of the random numbers of a seed: its particles
 
 
-def source(settings: ParticleConfig, num_particles: int, dim: int, seed: int) -> Tensor:
+def draw_source(config: ParticleConfig, num_particles: int, dim: int, seed: int) -> Tensor:
     """The particles of a seed before the first step, ``[N, dim]``."""
     rng = np.random.default_rng([seed, _STREAM])
-    draw = rng.standard_normal if settings.source == "normal" else lambda shape: rng.uniform(-1, 1, shape)
-    return torch.from_numpy(settings.source_scale * draw((num_particles, dim))).float()
+    draw = rng.standard_normal if config.source == "normal" else lambda shape: rng.uniform(-1, 1, shape)
+    return torch.from_numpy(config.source_scale * draw((num_particles, dim))).float()
+
+
+class ParticleTask(Task):
+    """Adam moves :attr:`particles`, which are made when the data are known: from the first batch, or from a checkpoint.
+
+    A subclass keeps the distances ``[R]`` of its last training step in ``_values``.
+    """
+
+    headline = "w2"
+    batches_seeds = True
+    small_tensors = True
+
+    def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
+        super().__init__(distance, seeds=seeds, **options)
+        self.register_parameter("particles", None)
+        self._values: Tensor | None = None
+
+    @property
+    def num_steps(self) -> int:
+        return self.config.iterations
+
+    @property
+    def evaluate_every(self) -> int:
+        return self.config.evaluate_every
+
+    def draw_sources(self, num_particles: int, dim: int) -> Tensor:
+        """The particles of all seeds before the first step, ``[R, N, dim]``."""
+        return torch.stack([draw_source(self.config, num_particles, dim, seed) for seed in self.seeds])
+
+    def start_from(self, particles: Tensor) -> None:
+        """Let these be the particles before the first step."""
+        self.particles = nn.Parameter(particles.clone())
+
+    def training_metrics(self) -> dict[str, Tensor]:
+        """The distance of the last training step, and the norm of what the distance has learned."""
+        metrics = {} if self._values is None else {"distance_value": self._values}
+        norm = self.learned_norm()
+        return metrics if norm is None else {**metrics, "learned_norm": norm}
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam([self.particles], lr=self.config.lr, betas=tuple(self.config.betas))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, field
+from dataclasses import MISSING, Field, field, fields
 from typing import Any
 
 
@@ -21,3 +21,8 @@ def is_in_key(item: Field, value: Any) -> bool:
     if item.metadata.get("neutral", False):
         return False
     return "before" not in item.metadata or item.metadata["before"] != value
+
+
+def options_of(config: Any) -> dict[str, Any]:
+    """The options that make an equal ``config`` (a dataclass) again, by name."""
+    return {f.name: getattr(config, f.name) for f in fields(config) if f.init}

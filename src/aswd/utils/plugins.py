@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import inspect
 import os
 import re
 import sys
@@ -38,6 +39,7 @@ _CODE = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}  # folders
 
 _entry_points_loaded = False
+_packages: set[str] = set()  # top-level modules of the plug-ins that were loaded
 _versions: dict[str, str | None] = {}  # top-level package -> version, of the packages that entry points belong to
 _digests: dict[Path, str] = {}  # source file -> digest at the time of loading: what runs, also if the file is edited later
 
@@ -59,17 +61,19 @@ def load_entry_points() -> None:
             reason = f"{type(error).__name__}: {_first_line(error)}"
             print(f"aswd: the plug-in {entry.value!r}{package} could not be loaded and is left out: {reason}", file=sys.stderr)
         else:
+            package = entry.module.partition(".")[0]
             if entry.dist:
-                _versions[entry.module.partition(".")[0]] = entry.dist.version
+                _versions[package] = entry.dist.version
+            _packages.add(package)
             plugin_info(entry.module)
 
 
 def load_plugins(plugins: Iterable[str]) -> list[ModuleType]:
     """Import plug-ins of the user's own.
 
-    A file is imported under its plain name where ``import`` finds it in the working directory, so that ``my_file.MyClass`` names the same
-    module; else under a name made of the file's name and a hash of its path. Loading it twice is harmless: if the file has changed in
-    between it is executed again, else nothing happens. The working directory is importable afterwards.
+    The working directory and the folder of a file are importable afterwards. A file is imported under its plain name, so that
+    ``my_file.MyClass`` names the same module; or, where another module has that name, under one made of it and a hash of the path.
+    Loading a file twice is harmless: if it has changed in between it is executed again, else nothing happens.
 
     Args:
         plugins: paths of Python files (relative ones: to the working directory), or names of modules.
@@ -98,18 +102,20 @@ def resolve_plugin(plugin: str) -> str:
 
 
 def make_working_directory_importable() -> None:
-    """Append the working directory to ``sys.path``: last, so that it hides no installed package."""
-    folder = os.getcwd()
-    if folder not in sys.path and "" not in sys.path:
-        sys.path.append(folder)
-        invalidate_caches()
+    """Append the working directory to ``sys.path``."""
+    _make_importable(os.getcwd())
+
+
+def _make_importable(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.append(folder)  # last, so that it hides no installed package
+    invalidate_caches()  # of folders: a file may be new
 
 
 def config_dirs() -> list[Path]:
-    """Folders ``configs/`` of the installed packages that bring plug-ins, for Hydra's search path."""
+    """Folders ``configs/`` in the packages that plug-ins were loaded from, for Hydra's search path."""
     load_entry_points()
-    modules = {entry.module.partition(".")[0] for group in GROUPS for entry in entry_points(group=group)}
-    folders = (Path(folder, "configs") for name in sorted(modules) for folder in getattr(sys.modules.get(name), "__path__", ()))
+    folders = (Path(folder, "configs") for name in sorted(_packages) for folder in getattr(sys.modules[name], "__path__", ()))
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -124,11 +130,13 @@ def _load(plugin: str) -> ModuleType:
             raise UserError(f"plugins must be Python files or names of modules; there is no module {plugin!r}{hint}") from None
         where = _line_of(error, target)
         raise UserError(f"the plug-in {plugin} could not be loaded: {type(error).__name__}: {_first_line(error)}{where}") from error
+    _packages.add(module.__name__.partition(".")[0])
     plugin_info(module)
     return module
 
 
 def _load_file(path: Path) -> ModuleType:
+    _make_importable(str(path.parent))
     name = _module_name(path)
     module = sys.modules.get(name)
     source = path.read_bytes()
@@ -153,7 +161,7 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """The plain name where ``import`` finds this very file under it, else one made of the name and a hash of the path."""
+    """The plain name if ``import`` finds this very file under it, else one made of the name and a hash of the path."""
     if path.stem.isidentifier():
         module = sys.modules.get(path.stem)
         try:
@@ -299,8 +307,6 @@ def _digest(path: Path) -> str:
 
 def _text_digest(objects: Iterable[Any]) -> str | None:
     """Digest of the source text of objects without a file, where the session keeps it, as IPython does."""
-    import inspect
-
     try:
         text = "\n".join(inspect.getsource(thing) for thing in objects if isinstance(thing, type) or inspect.isroutine(thing))
     except (OSError, TypeError):

@@ -166,7 +166,7 @@ def load_claim(name: str, file: str) -> Claim:
         return CLAIMS[name]
     if "." not in name:
         raise UserError(
-            f"{file}: claims must be registered, or name functions of yours, as in my_module.my_claim; got {name!r}: {nearest(name, CLAIMS)}"
+            f"{file}: claims must be known, or name functions of yours, as in my_module.my_claim; got {name!r}: {nearest(name, CLAIMS)}"
         )
     function = import_target(f"{file}: claims", name)
     if not callable(function):

@@ -1,4 +1,4 @@
-"""Folders of pictures, and CelebA, which is one."""
+"""Folders of images, and CelebA, which is one."""
 
 import numpy as np
 import pytest
@@ -8,25 +8,25 @@ from PIL import Image
 from aswd.data import celeba
 from aswd.data.celeba import CelebA
 from aswd.data.configs import CelebAConfig, ImageFolderConfig
-from aswd.data.image_files import read_picture
+from aswd.data.image_files import read_image
 from aswd.data.image_folder import ImageFolder
 from aswd.utils.errors import UserError
-from tests.data.small import write_celeba, write_picture
+from tests.data.small import write_celeba, write_image
 
 
 def folder(root, **options):
-    return ImageFolder(ImageFolderConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return ImageFolder(root=str(root), cache_dir=f"{root}-cache", **options)
 
 
 def faces(root, **options):
-    return CelebA(CelebAConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return CelebA(root=str(root), cache_dir=f"{root}-cache", **options)
 
 
 def test_flat_folder_of_several_formats(tmp_path):
     for number in range(23):
-        write_picture(tmp_path / "p" / f"{number:02d}.{('jpg', 'png', 'JPEG')[number % 3]}", seed=number)
-    (tmp_path / "p/notes.txt").write_text("not a picture")
-    (tmp_path / "p/.hidden.jpg").write_text("not a picture")
+        write_image(tmp_path / "p" / f"{number:02d}.{('jpg', 'png', 'JPEG')[number % 3]}", seed=number)
+    (tmp_path / "p/notes.txt").write_text("not an image")
+    (tmp_path / "p/.hidden.jpg").write_text("not an image")
     data = folder(tmp_path / "p", size=16)
     data.prepare_data()
     assert data.images("train").shape == (21, 3, 16, 16)
@@ -37,7 +37,7 @@ def test_flat_folder_of_several_formats(tmp_path):
 
 def test_resized_and_cropped_in_the_middle(tmp_path):
     for number in range(2):
-        path = write_picture(tmp_path / "p" / f"{number}.png", (100, 50), seed=number)
+        path = write_image(tmp_path / "p" / f"{number}.png", (100, 50), seed=number)
     pixels = folder(tmp_path / "p", size=26).images("test")[0].numpy()
     with Image.open(path) as file:
         wanted = np.asarray(file.resize((52, 26), Image.Resampling.BILINEAR)).transpose(2, 0, 1)[:, :, 13:39]
@@ -48,27 +48,27 @@ def test_folders_are_classes_and_splits(tmp_path):
     for split, count in (("train", 3), ("test", 2)):
         for name in ("cat", "dog"):
             for number in range(count):
-                write_picture(tmp_path / "p" / split / name / "deeper" / f"{number}.png")
+                write_image(tmp_path / "p" / split / name / "deeper" / f"{number}.png")
     data = folder(tmp_path / "p")
     assert data.labels("train").tolist() == [0, 0, 0, 1, 1, 1]
     assert data.labels("test").tolist() == [0, 0, 1, 1]
     assert len(data.images("train")) == 6
     for path in (tmp_path / "p/test").rglob("*.png"):
         path.unlink()
-    with pytest.raises(UserError, match=r"pictures to train on and others to test on; .*p/test is empty"):
+    with pytest.raises(UserError, match=r"images to train on and others to test on; .*p/test is empty"):
         folder(tmp_path / "p").prepare_data()
 
 
 def test_orientation_of_cameras_is_heeded(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter
-    path = write_picture(tmp_path / "a.jpg", (40, 20), exif=exif)
-    assert read_picture(path, 3, lambda picture: picture).shape == (3, 40, 20)
+    path = write_image(tmp_path / "a.jpg", (40, 20), exif=exif)
+    assert read_image(path, 3, lambda image: image).shape == (3, 40, 20)
 
 
 def test_grey_is_refused_or_asked_for(tmp_path):
-    write_picture(tmp_path / "p/a.png")
-    write_picture(tmp_path / "p/b.png", mode="L")
+    write_image(tmp_path / "p/a.png")
+    write_image(tmp_path / "p/b.png", mode="L")
     with pytest.raises(UserError, match=r"b\.png is grey where colour is expected: .*data.channels=1"):
         folder(tmp_path / "p").prepare_data()
     data = folder(tmp_path / "p", channels=1)
@@ -78,48 +78,48 @@ def test_grey_is_refused_or_asked_for(tmp_path):
 
 def test_palettes_and_transparency_become_colour(tmp_path):
     for mode in ("P", "RGBA"):
-        path = write_picture(tmp_path / f"{mode}.png", mode=mode)
-        assert read_picture(path, 3, lambda picture: picture).shape == (3, 60, 80)
+        path = write_image(tmp_path / f"{mode}.png", mode=mode)
+        assert read_image(path, 3, lambda image: image).shape == (3, 60, 80)
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda _: b"no picture", lambda _: b""])
+@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda _: b"no image", lambda _: b""])
 def test_an_unreadable_picture_is_named(tmp_path, damage):
     for number in range(3):
-        path = write_picture(tmp_path / "p" / f"{number}.jpg", (300, 300))
+        path = write_image(tmp_path / "p" / f"{number}.jpg", (300, 300))
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(UserError, match=r"2\.jpg cannot be read as a picture"):
+    with pytest.raises(UserError, match=r"2\.jpg cannot be read as an image"):
         folder(tmp_path / "p").prepare_data()
     assert [path.name[:8] for path in (tmp_path / "p-cache").iterdir()] == ["p-train-"]  # nothing half done is left
 
 
 def test_wrong_folders(tmp_path):
-    with pytest.raises(UserError, match=r"data.root must be the folder of the pictures, as in data.root=DIR; got '', which is no folder"):
-        ImageFolder(ImageFolderConfig(), [0]).prepare_data()
+    with pytest.raises(UserError, match=r"data.root must be the folder of the images, as in data.root=DIR; got '', which is no folder"):
+        ImageFolder().prepare_data()
     with pytest.raises(UserError, match=r"got '.*nowhere', which is no folder"):
         folder(tmp_path / "nowhere").prepare_data()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"must be a folder with pictures \(bmp, .*\); .*empty has none"):
+    with pytest.raises(UserError, match=r"must be a folder with images \(bmp, .*\); .*empty has none"):
         folder(tmp_path / "empty").prepare_data()
-    write_picture(tmp_path / "one/a.png")
-    with pytest.raises(UserError, match=r"pictures to train on and others to test on; .*one has 1$"):
+    write_image(tmp_path / "one/a.png")
+    with pytest.raises(UserError, match=r"images to train on and others to test on; .*one has 1$"):
         folder(tmp_path / "one").prepare_data()
 
 
 def test_the_fingerprint_is_of_the_pictures_not_of_the_place(tmp_path):
     for place in ("p", "q"):
         for number in range(3):
-            write_picture(tmp_path / place / f"{number}.png", seed=number)
+            write_image(tmp_path / place / f"{number}.png", seed=number)
     first, second = (ImageFolderConfig(root=str(tmp_path / place)).fingerprint for place in ("p", "q"))
     assert first == second != ""
-    write_picture(tmp_path / "q/9.png")
+    write_image(tmp_path / "q/9.png")
     assert ImageFolderConfig(root=str(tmp_path / "q")).fingerprint != first
-    with pytest.raises(ValueError, match="fingerprint must be left to the pictures"):
+    with pytest.raises(ValueError, match="fingerprint must be left to the images"):
         ImageFolderConfig(root=str(tmp_path / "q"), fingerprint=first)
 
 
 def test_the_cache_is_used_and_made_again(tmp_path):
     for number in range(4):
-        write_picture(tmp_path / "p" / f"{number}.png", seed=number)
+        write_image(tmp_path / "p" / f"{number}.png", seed=number)
     data = folder(tmp_path / "p")
     first = data.images("train").clone()
     (cache,) = (tmp_path / "p-cache").iterdir()
@@ -127,7 +127,7 @@ def test_the_cache_is_used_and_made_again(tmp_path):
     assert (data.images("train") == 7).all()
     cache.write_bytes(cache.read_bytes()[:1000])  # cut off
     assert torch.equal(data.images("train"), first)
-    write_picture(tmp_path / "p/0.png", seed=99)  # another picture of that name
+    write_image(tmp_path / "p/0.png", seed=99)  # another image of that name
     assert not torch.equal(folder(tmp_path / "p").images("train")[0], first[0])
 
 
@@ -147,7 +147,7 @@ def test_celeba_by_its_list(tmp_path):
     with pytest.raises(UserError, match=r"is not whole: 000007\.jpg, line 6 of list_eval_partition\.txt, is not there"):
         faces(tmp_path / "data").prepare_data()
     listed.write_text("000001.jpg 5\n")
-    with pytest.raises(UserError, match=r"line 1 must be the name of a picture and 0, 1 or 2; it is '000001.jpg 5'"):
+    with pytest.raises(UserError, match=r"line 1 must be the name of an image and 0, 1 or 2; it is '000001.jpg 5'"):
         faces(tmp_path / "data").prepare_data()
 
 
@@ -158,18 +158,18 @@ def test_celeba_from_a_plain_folder_by_number(tmp_path, place):
     assert [path.stem for path in data._splits["train"]] == ["000001", "162770"]
     assert [path.stem for path in data._splits["test"]] == ["182638", "202599"]
     assert data.images("train").shape == (2, 3, 8, 8)
-    assert data.settings.fingerprint != ""  # a part of the set is not the set
+    assert data.config.fingerprint != ""  # a part of the set is not the set
 
 
 def test_celeba_that_is_not_there_or_not_it(tmp_path):
-    with pytest.raises(UserError, match=r"celeba is not in .*: put the pictures of img_align_celeba.zip into .*celeba/img_align_celeba"):
+    with pytest.raises(UserError, match=r"celeba is not in .*: put the images of img_align_celeba.zip into .*celeba/img_align_celeba"):
         faces(tmp_path).prepare_data()
     for number in (1, 2, 200000, 200001):
-        write_picture(tmp_path / f"celeba/{number:06d}.jpg", (100, 100))
-    with pytest.raises(UserError, match=r"000001\.jpg cannot be read as a picture \(it is 100 x 100, smaller than data.crop=140\)"):
+        write_image(tmp_path / f"celeba/{number:06d}.jpg", (100, 100))
+    with pytest.raises(UserError, match=r"000001\.jpg cannot be read as an image \(it is 100 x 100, smaller than data.crop=140\)"):
         faces(tmp_path).prepare_data()
     (tmp_path / "celeba/000002.jpg").unlink()
-    with pytest.raises(UserError, match="must have at least two pictures of the train split of celeba; it has 1"):
+    with pytest.raises(UserError, match="must have at least two images of the train split of celeba; it has 1"):
         faces(tmp_path).prepare_data()
     with pytest.raises(ValueError, match="crop must be at most 178"):
         CelebAConfig(crop=200)
