@@ -13,7 +13,7 @@ from tqdm import tqdm
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.paths import config_dir
-from aswd.config.published import load_rules, task_settings
+from aswd.config.published import load_rules, published_task
 from aswd.config.run import RunConfig
 from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, options
@@ -72,9 +72,7 @@ class Cell:
         return {seed: run.status["reason"] for seed, run in runs.items() if run.state is RunState.FAILED}
 
 
-def cells(
-    artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = (), progress: bool = True
-) -> list[Cell]:
+def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Cell]:
     """Compose and check all cells of an artifact, series by series.
 
     Args:
@@ -83,7 +81,6 @@ def cells(
         reading: of the paper.
         overrides: the user's, for all cells.
         config_dirs: folders with further configurations.
-        progress: show a progress bar if it takes more than some seconds.
 
     Raises:
         UserError: an override is not valid, or something in the artifact's file.
@@ -96,9 +93,7 @@ def cells(
     composer = _Composer(artifact, artifact.scale(scale), reading, list(overrides), tuple(config_dirs))
     shown = composer.scale.data or artifact.data
     composed: list[Cell] = []
-    with tqdm(
-        total=len(artifact.series) * len(shown), desc="configurations", unit="cell", leave=False, delay=3, disable=not progress
-    ) as bar:
+    with tqdm(total=len(artifact.series) * len(shown), desc="configurations", unit="cell", leave=False, delay=3, disable=None) as bar:
         for series in artifact.series:
             previous: RunConfig | None = None
             for data in shown:
@@ -121,6 +116,8 @@ class _Composer:
         register_plugins(CommandLine(self._plugins))
         if reading not in READINGS:
             plan_runs(CommandLine([f"reading={reading}"], config_dirs=config_dirs))  # raises, unless a folder of the user's has it
+        published = config_dir() / "published" / f"{artifact.task}.yaml"
+        self._rules = load_rules(published) if published.exists() else []
         folders = [config_dir(), *plugin_config_dirs(), *map(Path, config_dirs)]
         self._data_files = {
             path.stem for folder in folders for group in ("data", "published_task") for path in (folder / group).rglob("*.yaml")
@@ -144,9 +141,7 @@ class _Composer:
             return False
         if any("${" in override for override in (*self.overrides, *self.scale.overrides, *series.overrides)):
             return False
-        file = config_dir() / "published" / f"{config.task.name}.yaml"
-        rules = load_rules(file) if file.exists() else []
-        published = [task_settings(rules, config.reading, each) for each in (name, data)]
+        published = [published_task(self._rules, config.reading, each) for each in (name, data)]
         return replace(DATA[name], about="") == replace(DATA[data], about="") and published[0] == published[1]
 
     def _plan(self, own: list[str]) -> RunConfig:
