@@ -16,7 +16,7 @@ from aswd.runs.locks import Locks
 from aswd.tasks.flow import Flow
 from aswd.utils.files import write_json
 
-TINY = ["task.iterations=4", "data.num_samples=25", "trainer.progress=false"]
+TINY = ["task.iterations=4", "data.num_samples=25", "trainer.enable_progress_bar=false"]
 
 
 def reproduce(folder, name, *arguments):
@@ -44,7 +44,7 @@ def test_all_artifacts_are_tried_here():
 def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys):
     for name in names:
         artifact = load(name)
-        quiet = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu"] if artifact.task != "none" else []
+        quiet = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu"] if artifact.task != "none" else []
         command = ["reproduce", name, "--scale", "smoke", "--output-dir", str(tmp_path), *quiet]
         assert main(command) == 0, capsys.readouterr().err
         folder = tmp_path / "artifacts" / name / "reference-smoke"
@@ -85,7 +85,16 @@ def test_all_goes_on_past_what_cannot_be_made_and_ends_with_the_report(tmp_path,
     monkeypatch.setattr(projections, "CALLS", 10)
     few = [load("projections"), replace(load("table1"), name="no_such"), load("ablation_large_lambda")]
     monkeypatch.setattr(everything, "artifacts", lambda: iter(few))
-    command = ["reproduce", "all", "--scale", "smoke", "--output-dir", str(tmp_path), "trainer.max_steps=3", "trainer.progress=false"]
+    command = [
+        "reproduce",
+        "all",
+        "--scale",
+        "smoke",
+        "--output-dir",
+        str(tmp_path),
+        "trainer.max_steps=3",
+        "trainer.enable_progress_bar=false",
+    ]
     assert main(command) == 1
     said = capsys.readouterr()
     assert "2 of 3 artifacts are as asked for" in said.out

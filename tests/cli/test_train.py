@@ -165,20 +165,20 @@ def test_a_sweep_goes_on_after_a_failure_and_sums_up(tmp_path, capsys, monkeypat
 
 
 def test_readings_are_one_word(tmp_path):
-    from aswd.config.composition import Call, checked_plan
+    from aswd.config.composition import CommandLine, plan_runs
 
-    plan = checked_plan(Call(["distance=aswd", "reading=reference,paper,algorithm1"], True, None))
+    plan = plan_runs(CommandLine(["distance=aswd", "reading=reference,paper,algorithm1"], multirun=True))
     assert [spec.distance["penalty"] for spec in plan] == [0.05, 0.1, 0.1]
     assert [spec.distance["activation"] for spec in plan] == ["none", "relu", "relu"]
     assert len({spec.key for spec in plan}) == 3
-    same = checked_plan(Call(["distance=swd", "reading=reference,paper"], True, None))
+    same = plan_runs(CommandLine(["distance=swd", "reading=reference,paper"], multirun=True))
     assert len({spec.key for spec in same}) == 1  # where a reading changes nothing, a run serves both
 
 
 def test_what_does_not_change_the_numbers_does_not_change_the_key():
-    from aswd.config.composition import Call, checked_plan
+    from aswd.config.composition import CommandLine, plan_runs
 
-    (plain,) = checked_plan(Call(["distance=aswd"], False, None))
+    (plain,) = plan_runs(CommandLine(["distance=aswd"]))
     neutral = ["seed=7", "replicas=3", "trainer=cpu", "logger=wandb", "paths.output_dir=/tmp/x", "trainer.threads=1", "force=true"]
     neutral += [
         "task.pictures=false",
@@ -187,18 +187,18 @@ def test_what_does_not_change_the_numbers_does_not_change_the_key():
         "distance.penalty=0.05",
         "trainer.max_steps=2000",
     ]
-    (same,) = checked_plan(Call(["distance=aswd", *neutral], False, None))
+    (same,) = plan_runs(CommandLine(["distance=aswd", *neutral]))
     assert same.key == plain.key
     for change in ("distance.penalty=0.06", "task.lr=0.003", "data.num_samples=400", "data=knot", "distance=swd", "distance.steps=9"):
-        (other,) = checked_plan(Call(["distance=aswd", change] if "distance=" not in change else [change], False, None))
+        (other,) = plan_runs(CommandLine(["distance=aswd", change] if "distance=" not in change else [change]))
         assert other.key != plain.key
 
 
 def test_keys_of_finished_runs_stay_what_they_are():
     """A change here orphans every run that users have: raise the identity's version only on purpose."""
-    from aswd.config.composition import Call, checked_plan
+    from aswd.config.composition import CommandLine, plan_runs
 
-    plan = checked_plan(Call(["distance=swd,aswd,max_swd", "data=knot"], True, None))
+    plan = plan_runs(CommandLine(["distance=swd,aswd,max_swd", "data=knot"], multirun=True))
     assert [spec.key for spec in plan] == KEYS
 
 
@@ -209,12 +209,12 @@ def test_every_configuration_file_says_what_the_code_says():
     import dataclasses
 
     import yaml
+    from aswd.launchers.configs import LAUNCHERS
 
     from aswd.config.paths import config_dir
     from aswd.config.run import PathConfig, TrainerConfig
-    from aswd.data.registry import DATA, data_settings
-    from aswd.launchers.configs import LAUNCHERS
-    from aswd.tasks.registry import TASKS, task_settings
+    from aswd.data.registry import DATA, data_config
+    from aswd.tasks.registry import TASKS, task_config
     from aswd.tracking.configs import LoggerConfig
 
     def check(group, name, schema, partial=False):
@@ -226,7 +226,7 @@ def test_every_configuration_file_says_what_the_code_says():
         found_in_files = {"source_digest", "target_digest"}
         assert partial or content == {key: value for key, value in built.items() if key not in found_in_files}, (group, name)
 
-    for group, names, schema_of in (("task", TASKS, task_settings), ("data", DATA, data_settings)):
+    for group, names, schema_of in (("task", TASKS, task_config), ("data", DATA, data_config)):
         assert sorted(names) == sorted(file.stem for file in (config_dir() / group).glob("*.yaml"))
         for name in names:
             check(group, name, schema_of(name))

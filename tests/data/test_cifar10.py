@@ -7,13 +7,12 @@ from PIL import Image
 
 from aswd.data import cifar10
 from aswd.data.cifar10 import Cifar10
-from aswd.data.configs import Cifar10Config
 from aswd.utils.errors import UserError
 from tests.data.small import write_cifar10
 
 
 def module(root, **options):
-    return Cifar10(Cifar10Config(root=str(root), **options), [0])
+    return Cifar10(root=str(root), **options)
 
 
 def test_batches_in_their_order_at_their_size(tmp_path, monkeypatch):

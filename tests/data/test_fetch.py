@@ -6,10 +6,10 @@ import pytest
 
 from aswd.cli.main import main
 from aswd.data.configs import ImageFolderConfig
-from aswd.launchers.launch import _prepare_data
+from aswd.launchers.base import prepare_data
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
-from tests.data.small import expect_mnist, mnist_contents, write_mnist, write_image
+from tests.data.small import expect_mnist, mnist_contents, write_image, write_mnist
 from tests.runs.small import small_spec
 
 
@@ -61,9 +61,9 @@ def test_data_are_asked_for_before_any_run_but_not_for_runs_that_are_done(tmp_pa
     spec = small_spec(tmp_path / "outputs", "task.iterations=2", "task.images=false")
     missing = replace(spec, data=ImageFolderConfig(root="nowhere"))
     with pytest.raises(UserError, match="got 'nowhere', which is no folder"):
-        _prepare_data([spec, missing])
+        prepare_data([spec, missing])
     (outcome,) = execute_run(spec)
     assert outcome.word == "done"
     missing.folder.parent.mkdir(parents=True)
     spec.folder.rename(missing.folder)
-    _prepare_data([missing])
+    prepare_data([missing])

@@ -15,11 +15,11 @@ from tests.data.small import write_celeba, write_image
 
 
 def folder(root, **options):
-    return ImageFolder(ImageFolderConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return ImageFolder(root=str(root), cache_dir=f"{root}-cache", **options)
 
 
 def faces(root, **options):
-    return CelebA(CelebAConfig(root=str(root), cache_dir=f"{root}-cache", **options), [0])
+    return CelebA(root=str(root), cache_dir=f"{root}-cache", **options)
 
 
 def test_flat_folder_of_several_formats(tmp_path):
@@ -94,7 +94,7 @@ def test_an_unreadable_picture_is_named(tmp_path, damage):
 
 def test_wrong_folders(tmp_path):
     with pytest.raises(UserError, match=r"data.root must be the folder of the images, as in data.root=DIR; got '', which is no folder"):
-        ImageFolder(ImageFolderConfig(), [0]).prepare_data()
+        ImageFolder().prepare_data()
     with pytest.raises(UserError, match=r"got '.*nowhere', which is no folder"):
         folder(tmp_path / "nowhere").prepare_data()
     (tmp_path / "empty").mkdir()
@@ -158,7 +158,7 @@ def test_celeba_from_a_plain_folder_by_number(tmp_path, place):
     assert [path.stem for path in data._splits["train"]] == ["000001", "162770"]
     assert [path.stem for path in data._splits["test"]] == ["182638", "202599"]
     assert data.images("train").shape == (2, 3, 8, 8)
-    assert data.settings.fingerprint != ""  # a part of the set is not the set
+    assert data.config.fingerprint != ""  # a part of the set is not the set
 
 
 def test_celeba_that_is_not_there_or_not_it(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from aswd.data import mnist_files
-from aswd.data.configs import MnistConfig
 from aswd.data.mnist import Mnist
 from aswd.data.mnist_files import FILES
 from aswd.utils.errors import UserError
@@ -15,7 +14,7 @@ from tests.data.small import expect_mnist, idx, mnist_contents, write_mnist
 
 
 def module(root, name="mnist", **options):
-    return Mnist(MnistConfig(name, root=str(root), **options), [0])
+    return Mnist(name=name, root=str(root), **options)
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -8,8 +8,7 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
-from aswd.config.composition import Call, checked_plan
-from aswd.data.configs import ShapesConfig
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.shape_kinds import SHAPES, shape
 from aswd.data.shapes import Shapes
 from aswd.utils.errors import UserError
@@ -18,13 +17,12 @@ PLANE = ["disk", "ring", "square", "triangle", "star", "heart", "cross", "moons"
 
 
 def cloud(name, num_samples=500, seed=0, **options):
-    settings = ShapesConfig(shapes=[str(name)], num_samples=num_samples, **options)
-    (drawn,) = Shapes(settings, [seed]).samples()
+    (drawn,) = Shapes(shapes=[str(name)], num_samples=num_samples, seeds=[seed], **options).samples()
     return drawn[0].double()
 
 
 def spec_of(*overrides):
-    (spec,) = checked_plan(Call(["task=barycenter", "data=shapes", "distance=swd", *overrides], False, None))
+    (spec,) = plan_runs(CommandLine(["task=barycenter", "data=shapes", "distance=swd", *overrides]))
     return spec
 
 
@@ -71,11 +69,11 @@ def test_points_are_uniform():
 
 
 def test_each_cloud_and_each_seed_has_random_numbers_of_its_own():
-    settings = ShapesConfig(shapes=["disk", "disk"], num_samples=20)
-    one, two = Shapes(settings, [3, 4]).samples()
+    options = {"shapes": ["disk", "disk"], "num_samples": 20}
+    one, two = Shapes(**options, seeds=[3, 4]).samples()
     assert one.shape == two.shape == (2, 20, 2)
     assert not torch.equal(one, two)
-    torch.testing.assert_close(one[1], Shapes(settings, [4]).samples()[0][0], rtol=0, atol=0)
+    torch.testing.assert_close(one[1], Shapes(**options, seeds=[4]).samples()[0][0], rtol=0, atol=0)
 
 
 def write_mesh(folder):

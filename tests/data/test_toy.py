@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from aswd.data import data_settings
+from aswd.data import data_config
 from aswd.data.registry import data_module
 from aswd.data.toy import TARGETS, target
 
@@ -73,8 +73,7 @@ def test_more_dimensions_hold_the_target_in_a_plane():
 
 def test_data_module_draws_each_seed_alone():
     for name in TARGETS:
-        settings = data_settings(name)(name=name, num_samples=40)
-        samples = data_module(name)(settings, [5, 2]).samples()
+        samples = data_module(name)(name=name, num_samples=40, seeds=[5, 2]).samples()
         assert samples.shape == (2, 40, 2)
         assert torch.equal(samples[1], target(name, 40, 2))
 
@@ -84,7 +83,7 @@ def test_data_module_draws_each_seed_alone():
 )
 def test_impossible_sizes_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
-        data_settings("knot")(name="knot", **options)
+        data_config("knot")(name="knot", **options)
 
 
 @pytest.mark.parametrize("count", [8, 60, 100, 480, 500])

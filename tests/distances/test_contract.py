@@ -1,13 +1,12 @@
 """What holds for every distance; a new one joins by being registered."""
 
-import copy
 import io
 from fractions import Fraction
 
-import numpy as np
 import pytest
 import torch
 
+from aswd import testing
 from aswd.distances import options
 from tests.distances.small import NAMES, clouds, frozen, small
 
@@ -16,6 +15,13 @@ pytestmark = pytest.mark.parametrize("name", NAMES)
 
 def close(a, b, rel=1e-9):
     torch.testing.assert_close(a, b, rtol=rel, atol=rel)
+
+
+@pytest.mark.parametrize("given", [{}, {"seed": None}])
+def test_public_contract(name, given):
+    """All of it: symmetry, permutations, unit weights, seeds, evaluation mode and others are checked nowhere else."""
+    expected = [prop.name for prop in testing._PROPERTIES if prop.name != "random state" or not given]
+    assert testing.check_distance(name, **given) == expected
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -48,26 +54,6 @@ def test_not_negative_and_finite(name, order):
     value.backward()
     assert value.item() > 0
     assert torch.isfinite(x.grad).all()
-
-
-def test_symmetric(name):
-    x, y = clouds()
-    one, other = small(name), small(name)
-    for _ in range(2):
-        close(one(x, y), other(y, x))
-
-
-def test_invariant_under_permutation(name):
-    x, y = clouds()
-    one, other = small(name), small(name)
-    for _ in range(2):
-        close(one(x, y), other(x[torch.randperm(20)], y[torch.randperm(20)]), rel=1e-7)
-
-
-def test_unit_weights_are_no_weights(name):
-    x, y = clouds()
-    one, other = small(name), small(name)
-    close(one(x, y), other(x, y, 3 * torch.ones(20), torch.ones(20)))
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e60])
@@ -213,24 +199,6 @@ def test_leading_dimensions(name):
     assert torch.equal(one_target, small(name)(x, y[0, 0].expand_as(y)))
 
 
-def test_random_numbers_come_from_the_seed_alone(name):
-    x, y = clouds()
-    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first = [small(name, seed=3)(x, y) for _ in range(2)]
-    assert torch.equal(torch.get_rng_state(), torch_state)
-    assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
-    assert torch.equal(*first)
-
-
-def test_without_a_seed_torch_s_own_decides(name):
-    x, y = clouds()
-    values = []
-    for _ in range(2):
-        torch.manual_seed(17)
-        values.append(small(name, seed=None)(x, y))
-    assert torch.equal(*values)
-
-
 def test_nothing_learned_is_handed_out(name):
     x, y = clouds()
     distance = small(name)
@@ -265,28 +233,6 @@ def test_a_state_that_is_kept_does_not_change_any_more(name):
     restored = small(name)
     restored.load_state_dict(state)
     assert all(torch.equal(restored(x, y), value) for value in expected)
-
-
-def test_two_calls_before_one_backward(name):
-    """What a later call learns must not disturb the backward pass of an earlier one."""
-    x, y = clouds()
-    distance = small(name)
-    x.requires_grad_()
-    (distance(x, y) + distance(x, y + 1)).backward()
-    expected = small(name)
-    gradient = torch.zeros_like(x)
-    for target in (y, y + 1):
-        gradient += torch.autograd.grad(expected(x, target), x)[0]
-    close(x.grad, gradient)
-
-
-def test_evaluation_mode_learns_nothing(name):
-    x, y = clouds()
-    distance = small(name)
-    distance(x, y)
-    before = copy.deepcopy(dict(distance.named_buffers()))
-    distance.eval()(x, y + 3)
-    assert all(torch.equal(value, before[key]) for key, value in distance.named_buffers())
 
 
 def test_takes_the_device_of_the_samples(name):
@@ -328,7 +274,7 @@ def test_bad_samples(name, x, y, given, sentence):
     ("weights", "sentence"),
     [
         (torch.tensor([1.0, -0.5, 1.0]), "x_weights must be finite and not negative; got -0.5"),
-        (torch.tensor([1.0, 1.0]), r"x_weights must have one weight a sample.*\[3\].*\[2\]"),
+        (torch.tensor([1.0, 1.0]), r"x_weights must have one weight per sample.*\[3\].*\[2\]"),
         (torch.zeros(3), "x_weights must not sum to zero"),
         (torch.tensor([1.0, float("nan"), 1.0]), "x_weights must be finite and not negative; got nan"),
         (torch.ones(3, dtype=torch.complex64), "x_weights must be a dense tensor of real numbers; got one of torch.complex64"),

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from aswd.distances import READINGS, Single, build, options, sliced, wasserstein_1d
-from aswd.distances.maximiser import Maximiser, Moments, by_autograd
+from aswd.distances.maximiser import AdamState, Maximiser, by_autograd
 from tests.distances.small import LEARNING, NAMES, clouds, small
 from tests.distances.test_values import learned, sphere
 
@@ -47,7 +47,7 @@ def test_steps_are_adam_s():
     theirs = torch.zeros_like(target, requires_grad=True)
     maximiser = Maximiser(steps=7, lr=0.03, betas=(0.9, 0.99))
     optimiser = torch.optim.Adam([theirs], lr=0.03, betas=(0.9, 0.99), maximize=True)
-    moments = Moments.zeros_like(ours)
+    moments = AdamState.zeros_like(ours)
     for _ in range(2):
         gradients = partial(by_autograd, lambda p: -(p["w"] - target).pow(4).sum((1, 2)))
         maximiser.ascend(gradients, ours, moments, lambda _: None)

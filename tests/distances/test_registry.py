@@ -2,14 +2,32 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from omegaconf import OmegaConf
 
-from aswd.distances import Linear, Polynomial, Projection, Single, SlicedDistance, Uniform, available, build, options, register, registry
+from aswd.distances import (
+    Linear,
+    Polynomial,
+    Projection,
+    Single,
+    SlicedDistance,
+    Uniform,
+    available,
+    build,
+    distance_info,
+    option_types,
+    options,
+    origin,
+    register,
+    registry,
+)
+from aswd.utils import plugins
 from tests.distances.small import clouds
 
 PAPER_NAMES = [
@@ -117,8 +135,24 @@ def test_names_in_capitals_and_an_option_called_name():
         build("swd", name="x")
 
 
+def test_a_module_replaces_what_it_registered_itself():
+    for frequency in (1.0, 2.0):
+
+        @register("swd_scaled", frequency=frequency)
+        @dataclass
+        class Scaled(Projection):
+            frequency: float = 0.0
+
+            def values(self, features, directions):
+                return self.frequency * directions @ features.mT
+
+    assert options("swd_scaled")["frequency"] == 2.0
+    assert origin("swd_scaled") == __name__
+
+
 def test_a_name_is_taken_once():
-    with pytest.raises(ValueError, match="the name 'swd' is taken"):
+    sentence = "the name 'swd' is taken by the distance that aswd.distances.family registers: choose another name in tests.distances"
+    with pytest.raises(ValueError, match=sentence):
         register("swd")(Linear)
     with pytest.raises(ValueError, match="made of letters, digits and underscores; got 'my distance'"):
         register("my distance")
@@ -148,13 +182,14 @@ def test_entry_points_register_too(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-distance\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[aswd.distances]\nplugin = plugin_distance\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._load_plugins.cache_clear()
+    monkeypatch.setattr(plugins, "_entry_points_loaded", False)
     try:
         assert "swd_from_outside" in available()
         assert options("swd_from_outside")["num_projections"] == 3
+        assert origin("swd_from_outside") == "plugin_distance"
+        assert distance_info("swd_from_outside")["version"] == "1.0"
     finally:
         sys.modules.pop("plugin_distance", None)
-        registry._load_plugins.cache_clear()
 
 
 def test_a_distance_says_what_it_is():
@@ -175,6 +210,63 @@ def test_a_bare_module_has_no_options_and_a_number_is_no_distance():
         build("bare", colour=1)
     with pytest.raises(ValueError, match="a distance must be a Projection class, a module class or a function; got 5 for 'five'"):
         register("five")(5)
+
+
+def test_option_types():
+    @register("typed")
+    class Typed(torch.nn.Module):
+        def __init__(self, width: int | None = 3, anything=1):
+            super().__init__()
+
+    assert option_types("typed") == {"width": int | None, "anything": Any}
+    for name in available():
+        types = option_types(name)
+        assert list(types) == list(options(name))
+        assert name == "typed" or Any not in types.values()
+    assert option_types("aswd")["betas"] == tuple[float, float]
+    assert option_types("max_gswd_nn1")["objective"] == str | float
+    assert option_types("wasserstein")["seed"] == int | Sequence[int] | None
+
+
+def test_types_that_cannot_be_resolved_are_any():
+    @register("unresolved")
+    @dataclass
+    class Unresolved(Linear):
+        width: "Missing" = 3  # noqa: F821
+
+    assert option_types("unresolved")["width"] is Any
+
+
+def test_the_code_of_a_distance():
+    assert distance_info("swd") is None
+    assert distance_info("wasserstein") is None
+    register("swd_from_a_test")(Linear)
+    assert distance_info("swd_from_a_test")["module"] == __name__
+
+
+def test_what_cannot_be_called_with_options_is_refused():
+    def positional(width, /):
+        return torch.nn.Identity()
+
+    with pytest.raises(ValueError, match="options of the distance 'p' must be named arguments; got 'width', which is positional only"):
+        register("p")(positional)
+    with pytest.raises(ValueError, match="options of the distance 'p' must be named arguments; <class 'type'> has no signature"):
+        register("p")(type)
+    with pytest.raises(ValueError, match="must be a Projection class, a module class or a function; got Identity"):
+        register("p")(torch.nn.Identity())
+    with pytest.raises(ValueError, match=r"register\('p', num_projections=\.\.\.\) needs a Projection class; got <function"):
+        register("p", num_projections=3)(lambda: None)
+    assert "p" not in available()
+
+
+def test_a_required_option():
+    @register("required")
+    def required(width):
+        return torch.nn.PairwiseDistance(width)
+
+    assert options("required") == {"width": None}
+    with pytest.raises(ValueError, match="required needs a value for the option 'width', which has no default"):
+        build("required")
 
 
 def test_names_that_begin_as_the_unknown_one_does_are_the_nearest():

@@ -1,6 +1,6 @@
-"""``make test-faults``: real sweeps, and what happens to them.
+"""``make test-faults``: real sweeps under injected faults.
 
-Afterwards nothing is lost, nothing differs, and what was finished is untouched. The same with fewer runs is in test_faults.py.
+Afterwards no run is lost, none differs, and finished ones are unchanged. test_faults.py does the same with fewer runs.
 """
 
 import argparse
@@ -21,16 +21,16 @@ RETRIES = "launcher.retries=3"
 
 
 def workers_of(process):
-    """The numbers of the processes of a pool."""
-    found = []
+    """The process ids of the workers of a pool."""
+    workers = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text().rpartition(")")[2].split()[1])
             if parent == process.pid and b"aswd.launchers.worker" in stat.with_name("cmdline").read_bytes():
-                found.append(int(stat.parent.name))
+                workers.append(int(stat.parent.name))
         except OSError:
             continue
-    return found
+    return workers
 
 
 def kill(number):
@@ -42,13 +42,13 @@ def kill(number):
 
 
 def reference(folder, runs):
-    """The numbers of the same sweep, run one after the other and undisturbed."""
+    """The same sweep without faults, one run after the other."""
     code, counts, text = finished(folder, f"seed=range(0,{runs})")
     assert (code, counts) == (0, {"done": runs}), text
 
 
 def killed_workers(store, runs, kills, rng):
-    """A sweep in a pool, whose processes are killed at random moments: random ones, after random numbers of finished runs."""
+    """A sweep in a pool, of which random workers are killed after random numbers of finished runs."""
     moments = sorted(rng.randrange(max(1, runs - 2)) for _ in range(kills))
     made, starts = 0, 0
     while True:
@@ -68,7 +68,7 @@ def killed_workers(store, runs, kills, rng):
 
 
 def killed_sweeps(store, runs, kills, launcher, rng):
-    """The command itself killed: with a pool its processes see that they are alone, and leave."""
+    """The command itself killed: the workers of a pool notice it and exit."""
     for turn in range(kills):
         process = start(store, f"seed=range(0,{runs})", f"launcher={launcher}")
         goal, end = min(runs - 1, (turn + 1) * runs // (kills + 1)), time.monotonic() + 300
@@ -82,7 +82,7 @@ def killed_sweeps(store, runs, kills, launcher, rng):
         end = time.monotonic() + 60
         while any(Path(f"/proc/{number}").exists() and time.monotonic() < end for number in there):
             time.sleep(0.05)
-        assert not any(Path(f"/proc/{number}").exists() for number in there), "a process of the pool went on alone"
+        assert not any(Path(f"/proc/{number}").exists() for number in there), "a worker of the pool outlived its sweep"
         assert is_untouched(store, before)
     return complete(store, runs, launcher)
 
@@ -92,7 +92,7 @@ def complete(store, runs, launcher="pool"):
     before = digests(store)
     code, counts, text = finished(store, f"seed=range(0,{runs})", f"launcher={launcher}")
     assert code == 0, text
-    assert counts == {word: count for word, count in (("done", runs - len(before)), ("skipped", len(before))) if count}, (
+    assert counts == {state: count for state, count in (("done", runs - len(before)), ("skipped", len(before))) if count}, (
         counts,
         len(before),
     )
@@ -102,7 +102,7 @@ def complete(store, runs, launcher="pool"):
 
 @contextmanager
 def small_disk(folder, size):
-    """A file system of few bytes, where one can be mounted; else ``None``."""
+    """A small file system, and a function that resizes it; ``None`` where none can be mounted."""
     folder.mkdir()
     mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]).returncode == 0
     try:
@@ -113,7 +113,7 @@ def small_disk(folder, size):
 
 
 def full_disk(folder, runs, launcher, expected):
-    """The disk is full in the middle of a sweep, and then is not any more."""
+    """The disk is full in the middle of a sweep, and has space again for the next start."""
     room = sum(path.stat().st_blocks * 512 for path in expected.rglob("*")) // 2
     with small_disk(folder, room) as resize:
         limit = None if resize else _no_large_files
@@ -137,11 +137,11 @@ def _no_large_files():
 
 
 def unreadable_folder(store, runs, launcher):
-    """The folder of one run cannot be entered: that run fails, with the reason, and the others are done."""
+    """The folder of one run is unreadable: that run fails with the reason, and the others are done."""
     finished(store, "seed=0", "trainer.max_steps=20")
     (parent,) = store.glob("runs/*/*/*/*")
     blocked = parent / "seed=1"
-    if os.geteuid() == 0:  # whom no permission stops
+    if os.geteuid() == 0:  # root ignores permissions
         blocked.write_text("a file where a folder should be\n")
     else:
         blocked.mkdir(mode=0)
@@ -158,7 +158,7 @@ def unreadable_folder(store, runs, launcher):
 
 
 def faketime(install=False):
-    """The library that lets the clock of a process jump; ``None`` where it is not there and cannot be installed."""
+    """The library that fakes the clock of a process; ``None`` where it is not and cannot be installed."""
     if install and os.geteuid() == 0 and shutil.which("apt-get") and faketime() is None:
         command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "libfaketime"]
         with suppress(subprocess.TimeoutExpired):
@@ -167,7 +167,7 @@ def faketime(install=False):
 
 
 def jumping_clock(store, runs, launcher, rng):
-    """The clock jumps by days, to and fro; so do the times of the locks, as another machine would see them."""
+    """The clock jumps by days, back and forth; so do the times of the locks, as another machine would see them."""
     clock, library = store.parent / "clock", faketime()
     clock.write_text("+0\n")
     faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
@@ -199,7 +199,7 @@ def two_at_once(store, runs):
 
 
 def main():
-    """All of it, with so many runs and kills as asked for."""
+    """Inject all faults."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--kills", type=int, default=20)
@@ -212,11 +212,11 @@ def main():
     try:
         begin = time.monotonic()
         reference(folder / "expected", options.runs)
-        say(f"{options.runs} runs, one after the other: {time.monotonic() - begin:.0f} s")
+        log(f"{options.runs} runs, one after the other: {time.monotonic() - begin:.0f} s")
         begin = time.monotonic()
         kills, starts = killed_workers(folder / "pool", options.runs, options.kills, rng)
         gone, other = lost(folder / "pool", folder / "expected"), differing(folder / "pool", folder / "expected")
-        say(f"launcher=pool: {options.runs} runs, {kills} kills, {starts} starts: {len(gone)} lost, {len(other)} differing", begin)
+        log(f"launcher=pool: {options.runs} runs, {kills} kills, {starts} starts: {len(gone)} lost, {len(other)} differing", begin)
         assert not gone
         assert not other
         few = options.few
@@ -227,13 +227,13 @@ def main():
             check(store, folder / "few", f"launcher={launcher}: {few} runs, the command killed 3 times", begin)
             begin = time.monotonic()
             counts = full_disk(folder / f"disk-{launcher}", few, launcher, folder / "few")
-            say(f"launcher={launcher}: {few} runs on a full disk ({counts}), then with room: 0 lost, 0 differing", begin)
+            log(f"launcher={launcher}: {few} runs on a full disk ({counts}), then with space: 0 lost, 0 differing", begin)
             begin, store = time.monotonic(), folder / f"unreadable-{launcher}"
             unreadable_folder(store, few, launcher)
-            check(store, folder / "few", f"launcher={launcher}: {few} runs, a folder that cannot be read", begin)
+            check(store, folder / "few", f"launcher={launcher}: {few} runs, an unreadable folder", begin)
             begin, store = time.monotonic(), folder / f"clock-{launcher}"
             jumps, faked = jumping_clock(store, few, launcher, rng)
-            how = "" if faked else " (times of locks only: libfaketime is not installed)"
+            how = "" if faked else " (of the locks only: libfaketime is not installed)"
             check(store, folder / "few", f"launcher={launcher}: {few} runs, {jumps} jumps of the clock{how}", begin)
         begin = time.monotonic()
         counts = two_at_once(folder / "two", few)
@@ -245,14 +245,14 @@ def main():
 
 def check(store, expected, what, begin):
     gone, other = lost(store, expected), differing(store, expected)
-    say(f"{what}: {len(gone)} lost, {len(other)} differing", begin)
+    log(f"{what}: {len(gone)} lost, {len(other)} differing", begin)
     assert not gone
     assert not other
     assert subprocess.run(command("clean", "--yes", "--output-dir", store), capture_output=True).returncode == 0
-    assert not lost(store, expected), "aswd clean took a result"
+    assert not lost(store, expected), "aswd clean removed a result"
 
 
-def say(text, begin=None):
+def log(text, begin=None):
     print(f"test-faults: {text}" + ("" if begin is None else f" ({time.monotonic() - begin:.0f} s)"), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of sweeps ask of a store, and real processes to fill it."""
+"""Sweeps as real processes, and comparisons of the stores that they fill."""
 
 import json
 import re
@@ -12,7 +12,13 @@ from aswd.runs import Run, RunState, records
 
 SHORT = [
     *("data=knot", "data.num_samples=40", "distance=aswd", "distance.num_projections=10", "task.iterations=20", "task.num_frames=4"),
-    *("task.pictures=false", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false", "trainer.checkpoint_seconds=0"),
+    *(
+        "task.pictures=false",
+        "trainer.accelerator=cpu",
+        "trainer.threads=1",
+        "trainer.enable_progress_bar=false",
+        "trainer.checkpoint_seconds=0",
+    ),
 ]
 
 
@@ -21,62 +27,63 @@ def command(*arguments):
 
 
 def start(store, *arguments, **options):
-    """A sweep as a process of its own."""
+    """Start a sweep as a process."""
     whole = command("train", "-m", *SHORT, *arguments, f"paths.output_dir={store}")
     return subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def finished(store, *arguments, **options):
-    """A sweep that was waited for: exit code, counts, and all that it said."""
+    """Exit code, counts and output of a sweep."""
     return ended(start(store, *arguments, **options))
 
 
 def ended(process):
+    """Exit code, counts and output of a process that was started, when it has ended."""
     out, err = process.communicate(timeout=1800)
     return process.returncode, counted(out), out + err
 
 
 def counted(out):
-    """The counts in the line that sums a sweep up."""
+    """The counts in the last line of a sweep."""
     summary = re.findall(r"^sweep: (.*)$", out, re.MULTILINE)
-    return {word: int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", summary[-1])} if summary else {}
+    return {state: int(count) for count, state in re.findall(r"(\d+) ([a-z]+)", summary[-1])} if summary else {}
 
 
 def digests(store):
-    """The digests of the records of all runs that are done."""
-    found = {
+    """The digests of the records of all finished runs."""
+    statuses = {
         str(path.parent.relative_to(store)): json.loads(path.read_text()) for path in Path(store).glob("runs/*/*/*/*/seed=*/status.json")
     }
-    return {name: status["digests"] for name, status in found.items() if status["status"] == "done"}
+    return {name: status["digests"] for name, status in statuses.items() if status["status"] == "done"}
 
 
 def is_untouched(store, before):
-    """Whether the records that were done are what they were."""
+    """Whether the records that were finished before are unchanged."""
     after = digests(store)
     return all(after.get(name) == content for name, content in before.items())
 
 
 def lost(store, expected):
-    """Runs that are not in the store, or not whole."""
-    ours = {_place(store, row.folder): row.state for row in records(store).itertuples()}
+    """Runs that are missing in the store, or damaged."""
+    ours = {_relative(store, row.folder): row.state for row in records(store).itertuples()}
     return [
         name
-        for name in (_place(expected, folder) for folder in records(expected)["folder"])
+        for name in (_relative(expected, folder) for folder in records(expected)["folder"])
         if ours.get(name) != RunState.DONE or Run(Path(store, name)).damage() is not None
     ]
 
 
 def differing(store, expected):
-    """Runs whose numbers are not the same to the last bit; of the metrics all but the pace."""
-    found = []
+    """Runs whose numbers are not bitwise equal; of the metrics all but the speed."""
+    runs = []
     for folder in records(expected)["folder"]:
-        theirs, ours = Path(folder), Path(store, _place(expected, folder))
-        rows = [np.loadtxt(one / "metrics.csv", delimiter=",", skiprows=1, ndmin=2)[:, :-1] for one in (ours, theirs)]
-        arrays = [np.load(one / "samples.npz") for one in (ours, theirs)]
+        theirs, ours = Path(folder), Path(store, _relative(expected, folder))
+        rows = [np.loadtxt(run / "metrics.csv", delimiter=",", skiprows=1, ndmin=2)[:, :-1] for run in (ours, theirs)]
+        arrays = [np.load(run / "samples.npz") for run in (ours, theirs)]
         if not np.array_equal(*rows) or any(not np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[1]):
-            found.append(str(ours))
-    return found
+            runs.append(str(ours))
+    return runs
 
 
-def _place(store, folder):
+def _relative(store, folder):
     return str(Path(folder).relative_to(store))

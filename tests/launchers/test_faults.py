@@ -1,4 +1,4 @@
-"""The fault test with few runs and the accidents that no other test has; ``make test-faults`` has all of them, and many runs."""
+"""Some faults with few runs; ``make test-faults`` injects all of them into many runs."""
 
 import random
 
@@ -23,7 +23,7 @@ def test_a_full_disk_costs_only_what_came_after_it(expected, tmp_path):
 
 
 @pytest.mark.slow
-def test_processes_whose_sweep_was_killed_leave_and_the_next_start_completes_the_rest(expected, tmp_path):
+def test_workers_whose_sweep_was_killed_exit_and_the_next_start_completes_the_rest(expected, tmp_path):
     faults.killed_sweeps(tmp_path / "store", RUNS, 1, "pool", random.Random(0))
     assert not lost(tmp_path / "store", expected)
     assert not differing(tmp_path / "store", expected)

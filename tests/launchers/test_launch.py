@@ -1,14 +1,15 @@
-"""Launchers in this process: what is refused, slots, records of sweeps."""
+"""Launchers in this process: invalid options, slots, records of sweeps."""
 
 import json
 
 import pytest
 
 from aswd.cli.main import main
-from aswd.config.composition import Call, checked_plan
-from aswd.launchers.configs import PoolConfig, SlurmConfig
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.launchers.launch import launch
-from aswd.launchers.slots import Slot, divided, visible_gpus
+from aswd.launchers.pool import PoolConfig
+from aswd.launchers.slots import Slot, divide, visible_gpus
+from aswd.launchers.slurm import SlurmConfig
 from aswd.launchers.sweep import sweeps
 from aswd.runs.signals import StopRequest
 from aswd.utils.errors import UserError
@@ -32,12 +33,15 @@ from tests.runs.small import SMALL, small_spec
         (["launcher=slurm", "launcher.mem_gb=0"], "launcher.mem_gb must be a number above 0; got 0.0"),
         (["launcher=slurm", "launcher.mem_gb=16G"], "launcher.mem_gb must be a number or null; got '16G'"),
         (["launcher=slurm", "launcher.setup=module load cuda"], "launcher.setup must be a list of texts; got 'module load cuda'"),
-        (["launcher=slurm", "+launcher.sbatch={--qos: long}"], "launcher.sbatch must have names of options without dashes before them"),
+        (
+            ["launcher=slurm", "+launcher.sbatch={--qos: long}"],
+            "launcher.sbatch must have option names without leading dashes, such as qos; got '--qos'",
+        ),
         (["launcher=slurm", "launcher.sbatch=3"], "launcher.sbatch must be a group of options"),
         (["hydra/launcher=joblib"], "hydra/launcher=joblib must be left out: launcher=local, pool or slurm"),
     ],
 )
-def test_mistakes_end_in_one_sentence(arguments, sentence, tmp_path, capsys):
+def test_mistakes_raise_one_sentence(arguments, sentence, tmp_path, capsys):
     assert main(["train", *SMALL, f"paths.output_dir={tmp_path}", *arguments]) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err
@@ -48,13 +52,15 @@ def test_mistakes_end_in_one_sentence(arguments, sentence, tmp_path, capsys):
 def test_slurm_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["train", *SMALL, f"paths.output_dir={tmp_path}", "launcher=slurm"]) == 2
-    assert "launcher=slurm needs a machine from which jobs can be submitted: there is no sbatch here" in capsys.readouterr().err
+    assert (
+        "launcher=slurm must be used on a machine that submits jobs to SLURM: the command sbatch was not found" in capsys.readouterr().err
+    )
 
 
 def test_a_sweep_has_one_launcher(tmp_path):
-    specs = checked_plan(Call([*SMALL, "launcher=local,pool", f"paths.output_dir={tmp_path}"], True, None))
+    runs = plan_runs(CommandLine([*SMALL, "launcher=local,pool", f"paths.output_dir={tmp_path}"], multirun=True))
     with pytest.raises(UserError, match="launcher must be the same for all runs of a sweep"):
-        launch(specs, StopRequest(), lambda *_: None)
+        launch(runs, StopRequest(), lambda *_: None)
 
 
 def test_the_launcher_does_not_change_the_key(tmp_path):
@@ -63,22 +69,22 @@ def test_the_launcher_does_not_change_the_key(tmp_path):
 
 
 @pytest.mark.parametrize("runs_per_gpu", [1, 2, 3])
-def test_no_gpu_has_more_runs_than_asked_for(runs_per_gpu):
+def test_no_gpu_has_more_runs_than_runs_per_gpu(runs_per_gpu):
     for gpus in (1, 2, 4):
-        found = divided(PoolConfig(runs_per_gpu=runs_per_gpu), 100, 16, 0, [str(n) for n in range(gpus)])
-        assert len(found) == gpus * runs_per_gpu
-        assert max([slot.gpu for slot in found].count(str(n)) for n in range(gpus)) == runs_per_gpu
-        assert sum(slot.threads for slot in found) <= 16
-        assert len({slot.number for slot in found}) == len(found)
+        slots = divide(PoolConfig(runs_per_gpu=runs_per_gpu), 100, 16, 0, [str(n) for n in range(gpus)])
+        assert len(slots) == gpus * runs_per_gpu
+        assert max([slot.gpu for slot in slots].count(str(n)) for n in range(gpus)) == runs_per_gpu
+        assert sum(slot.threads for slot in slots) <= 16
+        assert len({slot.number for slot in slots}) == len(slots)
 
 
-def test_cores_are_divided():
-    assert len(divided(PoolConfig(), 100, 8, 0, [])) == 8
-    assert divided(PoolConfig(workers=2), 100, 8, 0, []) == [Slot(0, 4), Slot(1, 4)]
-    assert divided(PoolConfig(workers=2), 100, 8, 3, []) == [Slot(0, 3), Slot(1, 3)]
-    assert len(divided(PoolConfig(), 3, 8, 0, [])) == 3
-    assert divided(PoolConfig(), 3, 2, 8, []) == [Slot(0, 8)]
-    assert len(divided(PoolConfig(workers=1), 3, 8, 0, ["0", "1"])) == 1
+def test_cores_are_divide():
+    assert len(divide(PoolConfig(), 100, 8, 0, [])) == 8
+    assert divide(PoolConfig(workers=2), 100, 8, 0, []) == [Slot(0, 4), Slot(1, 4)]
+    assert divide(PoolConfig(workers=2), 100, 8, 3, []) == [Slot(0, 3), Slot(1, 3)]
+    assert len(divide(PoolConfig(), 3, 8, 0, [])) == 3
+    assert divide(PoolConfig(), 3, 2, 8, []) == [Slot(0, 8)]
+    assert len(divide(PoolConfig(workers=1), 3, 8, 0, ["0", "1"])) == 1
 
 
 def test_a_slot_s_environment_shows_its_gpu_only():
@@ -90,17 +96,19 @@ def test_a_slot_s_environment_shows_its_gpu_only():
 
 
 def test_a_sweep_leaves_a_record_and_a_single_run_none(tmp_path):
-    heard = []
-    specs = checked_plan(Call([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], True, None))
-    outcomes = launch(specs, StopRequest(), lambda place, ended: heard.append((place, [one.word for one in ended])))
-    assert heard == [(0, ["done"]), (1, ["done"])]
+    results = []
+    runs = plan_runs(
+        CommandLine([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], multirun=True)
+    )
+    outcomes = launch(runs, StopRequest(), lambda index, outcomes: results.append((index, [outcome.word for outcome in outcomes])))
+    assert results == [(0, ["done"]), (1, ["done"])]
     assert [outcome.run.seed for outcome in outcomes] == [0, 1]
     (sweep,) = sweeps(tmp_path)
     assert not sweep.is_running
     assert {"began", "ended"} <= set(sweep.content)
-    assert [run.folder for one in sweep.planned for run in one.runs] == [spec.run(spec.seeds[0]).folder for spec in specs]
-    assert [one.steps for one in sweep.planned] == [2, 2]
-    launch(specs[:1], StopRequest(), lambda *_: None)
+    assert [run.folder for planned in sweep.planned for run in planned.runs] == [run.run(run.seeds[0]).folder for run in runs]
+    assert [planned.steps for planned in sweep.planned] == [2, 2]
+    launch(runs[:1], StopRequest(), lambda *_: None)
     assert len(list(sweeps(tmp_path))) == 1
 
 
@@ -115,7 +123,7 @@ def test_two_sweeps_in_one_second_have_two_records(tmp_path):
     assert not any(sweep.is_running for sweep in sweeps(tmp_path))
 
 
-def test_a_record_that_makes_no_sense_is_passed_over(tmp_path):
+def test_a_damaged_record_is_skipped(tmp_path):
     folder = tmp_path / "sweeps" / "2022-01-01_00-00-00"
     folder.mkdir(parents=True)
     for text in ("", "[]", json.dumps({"began": "x"})):

@@ -26,16 +26,16 @@ def finish(run):
 
 @pytest.fixture
 def store(tmp_path):
-    """A sweep of six: done, half-way, failed, cut off, and two to come."""
+    """A sweep of six runs: done, half done, failed, interrupted, and two waiting."""
     spec = small_spec(tmp_path)
-    specs = [spec.of_seeds([seed]) for seed in range(6)]
+    specs = [spec.with_seeds([seed]) for seed in range(6)]
     record, locks = SweepRecord(specs), Locks()
-    finish(spec.run(0))
-    spec.run(1).write_config("seeds: [1]\n")
-    (spec.run(1).folder / "metrics.csv").write_text("step,seed,w2\n10,1,0.7\n15,1,0.6\n")
-    locks.acquire(spec.run(1).lock)
-    spec.run(2).fail("RuntimeError: a cosmic ray", "Traceback\n", 3)
-    spec.run(3).write_config("seeds: [3]\n")
+    finish(Run.of(spec, 0))
+    Run.of(spec, 1).write_config("seeds: [1]\n")
+    (Run.of(spec, 1).folder / "metrics.csv").write_text("step,seed,w2\n10,1,0.7\n15,1,0.6\n")
+    locks.acquire(Run.of(spec, 1).lock)
+    Run.of(spec, 2).fail("RuntimeError: a cosmic ray", "Traceback\n", 3)
+    Run.of(spec, 3).write_config("seeds: [3]\n")
     yield tmp_path, spec, record
     locks.release()
     record.close()
@@ -49,43 +49,43 @@ def test_status_counts_and_estimates(store, capsys):
     assert "step 15 of 30" in out
     assert "RuntimeError: a cosmic ray" in out
     (sweep,) = sweeps(folder)
-    found = progress(sweep)
-    assert found.is_going_on
-    # One run and a half were made in thirty seconds; a half, one that was cut off and two are left.
-    assert found.seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
+    current = progress(sweep)
+    assert current.is_active
+    # 1.5 runs were done in thirty seconds; a half, an interrupted and two new ones are left.
+    assert current.seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 1.5 * 3.5)
 
 
-def test_what_was_made_before_the_sweep_is_no_part_of_its_pace(tmp_path):
+def test_what_was_done_before_the_sweep_does_not_count_towards_its_speed(tmp_path):
     spec = small_spec(tmp_path)
     for seed, step in ((0, 15), (1, 24)):
-        (spec.run(seed).folder / "checkpoints").mkdir(parents=True)
-        (spec.run(seed).folder / "checkpoints" / f"step={step:09d}.ckpt").write_text("x")
-    record, locks = SweepRecord([spec.of_seeds([seed]) for seed in range(3)]), Locks()
-    (spec.run(0).folder / "metrics.csv").write_text("step,seed,w2\n15,0,0.7\n18,0,0.6\n")
-    locks.acquire(spec.run(0).lock)
+        (Run.of(spec, seed).folder / "checkpoints").mkdir(parents=True)
+        (Run.of(spec, seed).folder / "checkpoints" / f"step={step:09d}.ckpt").write_text("x")
+    record, locks = SweepRecord([spec.with_seeds([seed]) for seed in range(3)]), Locks()
+    (Run.of(spec, 0).folder / "metrics.csv").write_text("step,seed,w2\n15,0,0.7\n18,0,0.6\n")
+    locks.acquire(Run.of(spec, 0).lock)
     (sweep,) = sweeps(tmp_path)
     try:
-        # A tenth of a run was made in thirty seconds; left are two fifths, one fifth and a whole one.
-        assert progress(sweep).seconds_left(sweep.began + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
+        # A tenth of a run was done in thirty seconds; 0.4, 0.2 and 1 are left.
+        assert progress(sweep).seconds_left(sweep.started + timedelta(seconds=30)) == pytest.approx(30 / 0.1 * 1.6)
     finally:
         locks.release()
         record.close()
 
 
-def test_steps_of_a_batch_of_those_that_were_left_and_of_seeds_that_run_one_by_one(tmp_path, capsys):
+def test_steps_of_a_batch_of_pending_seeds_and_of_seeds_that_run_one_by_one(tmp_path, capsys):
     spec, locks = small_spec(tmp_path, "replicas=3"), Locks()
     record = SweepRecord([spec])
-    finish(spec.run(0))
+    finish(Run.of(spec, 0))
     batch = spec.folder / "seeds=1-2" / "metrics.csv"
     batch.parent.mkdir()
     batch.write_text("step,seed,w2\n10,1,0.7\n10,2,0.6\n")
     for seed in (1, 2):
-        locks.acquire(spec.run(seed).lock)
+        locks.acquire(Run.of(spec, seed).lock)
     try:
         assert main(["status", "--output-dir", str(tmp_path)]) == 0
         assert capsys.readouterr().out.count("step 10 of 30") == 2
         batch.unlink()
-        (spec.run(1).folder / "metrics.csv").write_text("step,seed,w2\n20,1,0.7\n")
+        (Run.of(spec, 1).folder / "metrics.csv").write_text("step,seed,w2\n20,1,0.7\n")
         assert main(["status", "--output-dir", str(tmp_path)]) == 0
         assert capsys.readouterr().out.count("step 20 of 30") == 1
     finally:
@@ -93,7 +93,7 @@ def test_steps_of_a_batch_of_those_that_were_left_and_of_seeds_that_run_one_by_o
         record.close()
 
 
-def test_a_terminal_is_written_over_and_not_cleared(store, capsys, monkeypatch):
+def test_a_terminal_is_overwritten_and_not_cleared(store, capsys, monkeypatch):
     folder, _, record = store
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((40, 4)))
@@ -106,11 +106,11 @@ def test_a_terminal_is_written_over_and_not_cleared(store, capsys, monkeypatch):
     assert "RuntimeError: a cosmic ray" in last
 
 
-def test_status_of_a_sweep_that_was_left(store, capsys):
+def test_status_of_a_sweep_that_is_not_running(store, capsys):
     folder, _, record = store
     record.close()
     assert main(["status", "--output-dir", str(folder), "--watch"]) == 0  # nothing to wait for
-    assert "not going on: the same command goes on with it" in capsys.readouterr().out
+    assert "not running: the same command resumes it" in capsys.readouterr().out
 
 
 def test_status_without_a_sweep(tmp_path, capsys):
@@ -118,10 +118,10 @@ def test_status_without_a_sweep(tmp_path, capsys):
     assert "no sweeps in" in capsys.readouterr().out
 
 
-def test_a_failure_of_an_earlier_sweep_is_still_to_come_in_this_one(tmp_path):
+def test_a_failure_of_an_earlier_sweep_is_waiting_in_this_one(tmp_path):
     spec = small_spec(tmp_path)
-    spec.run(0).fail("RuntimeError: once", "Traceback\n", 3)
-    os.utime(spec.run(0).folder / "status.json", (0, 0))
+    Run.of(spec, 0).fail("RuntimeError: once", "Traceback\n", 3)
+    os.utime(Run.of(spec, 0).folder / "status.json", (0, 0))
     record = SweepRecord([spec])
     (sweep,) = sweeps(tmp_path)
     assert progress(sweep).counts == {"waiting": 1}
@@ -134,14 +134,14 @@ def test_failed_runs_are_listed_with_their_reasons(store, capsys):
     header, line = capsys.readouterr().out.splitlines()
     assert header.split() == ["task", "data", "distance", "seed", "state", "folder", "reason"]
     assert "RuntimeError: a cosmic ray" in line
-    assert str(spec.run(2).folder) in line
+    assert str(Run.of(spec, 2).folder) in line
     assert main(["list", "tasks", "--failed"]) == 2
     assert "--failed must be used with aswd list runs" in capsys.readouterr().err
 
 
-def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, monkeypatch):
+def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys, monkeypatch):
     folder, spec, _ = store
-    done = spec.run(0).folder
+    done = Run.of(spec, 0).folder
     (done / "checkpoints").mkdir()
     (done / "checkpoints" / "step=000000030.ckpt").write_text("x")
     (done / "status.json.damaged-0123ab").write_text("x")
@@ -149,22 +149,22 @@ def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, m
     for path in (old, new):
         path.write_text("x")
     os.utime(old, (os.stat(old).st_mtime - 2 * SILENCE,) * 2)
-    kept = spec.run(3).folder / "checkpoints" / "step=000000010.ckpt"
+    kept = Run.of(spec, 3).folder / "checkpoints" / "step=000000010.ckpt"
     kept.parent.mkdir()
     kept.write_text("x")
-    finish(spec.run(4))
-    (spec.run(4).folder / "metrics.csv").write_text("changed")
-    finish(spec.run(5))
-    (spec.run(5).folder / "lock").write_text(json.dumps({"host": _host(), "pid": 4194304, "birth": "1", "token": "x"}))
-    assert spec.run(5).state is RunState.DONE
+    finish(Run.of(spec, 4))
+    (Run.of(spec, 4).folder / "metrics.csv").write_text("changed")
+    finish(Run.of(spec, 5))
+    (Run.of(spec, 5).folder / "lock").write_text(json.dumps({"host": _host(), "pid": 4194304, "birth": "1", "token": "x"}))
+    assert Run.of(spec, 5).state is RunState.DONE
     before = digests(folder)
 
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert main(["clean", "--output-dir", str(folder)]) == 1
     shown = capsys.readouterr().out
     assert "nothing was removed" in shown
-    for word in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
-        assert word in shown
+    for text in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
+        assert text in shown
     assert digests(folder) == before
     assert old.exists()
 
@@ -174,12 +174,12 @@ def test_clean_asks_and_takes_only_what_is_broken_or_superseded(store, capsys, m
         ["config.yaml", "metrics.csv", "samples.npz", "result.json", "status.json", new.name]
     )
     assert Run(done).damage() is None
-    assert not spec.run(2).folder.exists()
-    assert not spec.run(4).folder.exists()
-    assert not (spec.run(5).folder / "lock").exists()
-    assert spec.run(5).state is RunState.DONE
+    assert not Run.of(spec, 2).folder.exists()
+    assert not Run.of(spec, 4).folder.exists()
+    assert not (Run.of(spec, 5).folder / "lock").exists()
+    assert Run.of(spec, 5).state is RunState.DONE
     assert kept.exists()
-    assert spec.run(1).state is RunState.RUNNING
+    assert Run.of(spec, 1).state is RunState.RUNNING
     assert main(["clean", "--output-dir", str(folder)]) == 0
     assert "nothing to clean" in capsys.readouterr().out
 

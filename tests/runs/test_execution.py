@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from aswd.config.composition import Call, checked_plan, config_store_distances
+from aswd.config.composition import CommandLine, plan_runs, register_groups
 from aswd.distances import registry
 from aswd.runs import Run, RunState
 from aswd.runs import execution as run_module
@@ -54,6 +54,8 @@ def fragile():
 
     @registry.register("test_fragile")
     class Fragile(torch.nn.Module):
+        supports_replicas = True
+
         def __init__(self, seed=None):
             super().__init__()
             self.seed = seed
@@ -70,8 +72,8 @@ def fragile():
 
 
 def fragile_spec(folder, *overrides):
-    config_store_distances()
-    (spec,) = checked_plan(Call([*SMALL, "distance=test_fragile", f"paths.output_dir={folder}", *overrides], False, None))
+    register_groups()
+    (spec,) = plan_runs(CommandLine([*SMALL, "distance=test_fragile", f"paths.output_dir={folder}", *overrides]))
     return spec
 
 
@@ -106,7 +108,7 @@ def test_a_record_says_what_a_reader_asks(tmp_path):
 def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
     whole, parts = (small_spec(tmp_path / name, distance=distance) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    for steps in (3, 11, 24):
+    for steps in (1, 3, 10, 11, 24, 25):  # some of them are evaluated
         (outcome,) = cut_off(parts, monkeypatch, steps)
         assert outcome.word == "interrupted"
         assert outcome.signal == 15
@@ -126,22 +128,22 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeyp
 def test_a_batch_that_was_cut_off_while_it_wrote_its_records_is_completed(tmp_path):
     spec = small_spec(tmp_path, "replicas=3")
     assert words(execute_run(spec)) == ["done"] * 3
-    expected = [metrics_of(spec.run(seed)) for seed in range(3)]
-    (spec.run(1).folder / "status.json").unlink()
+    expected = [metrics_of(Run.of(spec, seed)) for seed in range(3)]
+    (Run.of(spec, 1).folder / "status.json").unlink()
     before = sorted(folder.name for folder in spec.folder.iterdir())
     assert words(execute_run(spec)) == ["skipped", "done", "skipped"]
     assert sorted(folder.name for folder in spec.folder.iterdir()) == before  # by the checkpoint of the batch
-    np.testing.assert_array_equal(metrics_of(spec.run(1)), expected[1])
+    np.testing.assert_array_equal(metrics_of(Run.of(spec, 1)), expected[1])
 
 
 def test_one_seed_of_a_batch_that_is_made_again_is_made_alone(tmp_path):
     spec = small_spec(tmp_path, "replicas=3")
     execute_run(spec)
-    before = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    before = {seed: (Run.of(spec, seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
     assert words(execute_run(small_spec(tmp_path, "seed=1", "force=true"))) == ["done"]
-    after = {seed: (spec.run(seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
+    after = {seed: (Run.of(spec, seed).folder / "status.json").stat().st_mtime_ns for seed in range(3)}
     assert [seed for seed in range(3) if before[seed] != after[seed]] == [1]
-    assert spec.run(1).result["replicas"] == 1
+    assert Run.of(spec, 1).result["replicas"] == 1
 
 
 def test_only_seeds_that_are_missing_are_run(tmp_path):
@@ -179,7 +181,7 @@ def test_a_damaged_record_is_named_and_made_again(tmp_path, capsys):
 def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
     spec = small_spec(tmp_path)
     locks = Locks()
-    assert locks.acquire(spec.run(0).lock)
+    assert locks.acquire(Run.of(spec, 0).lock)
     (outcome,) = execute_run(spec)
     assert outcome.word == "running"
     assert outcome.run.state is RunState.RUNNING
@@ -292,7 +294,7 @@ def test_a_seal_of_garbage_is_a_damaged_checkpoint(tmp_path, monkeypatch):
     spec = small_spec(tmp_path)
     cut_off(spec, monkeypatch, 8)
     cut_off(spec, monkeypatch, 16)
-    folder = spec.run(0).folder / "checkpoints"
+    folder = Run.of(spec, 0).folder / "checkpoints"
     (folder / "step=000000016.sha256").write_bytes(b"\xff\xfe\x00")
     assert latest_checkpoint(folder).name == "step=000000008.ckpt"
 
@@ -301,7 +303,11 @@ def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
     cut_off(small_spec(tmp_path), monkeypatch, 16)
     (outcome,) = execute_run(small_spec(tmp_path, "task.num_frames=7"))
     assert outcome.word == "done"
-    assert np.load(outcome.run.folder / "samples.npz")["frame_steps"].tolist() == [0, 1, 3, 8, 13, 21, 30]  # 30 (k/6)^2
+    # Of 30 (k/6)^2 those that were also of 30 (k/3)^2 until step 16: of steps 1 and 8 there are no frames.
+    samples = np.load(outcome.run.folder / "samples.npz")
+    assert samples["frame_steps"].tolist() == [0, 3, 13, 21, 30]
+    assert len(samples["frames"]) == 5
+    np.testing.assert_array_equal(samples["frames"][-1], samples["particles"])
 
 
 def test_force_makes_a_damaged_run_again_from_the_beginning(tmp_path):

@@ -6,8 +6,9 @@ import numpy as np
 import pandas
 import pytest
 
+from aswd.config.run import key_of
 from aswd.runs import curves, records
-from aswd.runs.store import Run, RunState, batch_name, key_of
+from aswd.runs.store import Run, RunState, batch_name
 from aswd.utils.files import read_json, write_atomically, write_text
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.statistics import mean_and_band

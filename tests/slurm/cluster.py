@@ -1,4 +1,4 @@
-"""A SLURM cluster of one node, this machine, on the loopback interface only: real daemons, gone without a trace afterwards."""
+"""A SLURM cluster of one node, this machine, on the loopback interface only: real daemons, all stopped and removed afterwards."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 PACKAGES = ["slurm-wlm", "munge"]
-_NO_DAEMONS = Path("/usr/sbin/policy-rc.d")  # what Debian asks before it starts the daemon of a package that is installed
+_NO_DAEMONS = Path("/usr/sbin/policy-rc.d")  # Debian runs it before it starts the daemon of a newly installed package
 
 
 def obstacle():
-    """Why there can be no cluster here; ``None`` where there can."""
+    """Why no cluster can be started here; ``None`` where it can."""
     if os.geteuid() != 0:
         return "SLURM's daemons have to be started by root, and this is not root"
     if all(shutil.which(name) for name in ("slurmctld", "slurmd", "munged", "sbatch")):
@@ -46,11 +46,11 @@ def _install():
 
 
 class DoesNotStart(RuntimeError):
-    """SLURM is installed, but its daemons do not come up on this machine."""
+    """SLURM is installed, but its daemons do not start on this machine."""
 
 
 class Cluster:
-    """Starts when entered, and ends with all its processes and files when left."""
+    """A context in which the cluster runs; all its processes and files are removed at the end."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -65,7 +65,7 @@ class Cluster:
             self.start_controller(fresh=True)
             self._start("slurmd", "-D", "-N", "node")
             self._wait_for(lambda: "idle" in self.ask("sinfo", "--noheader", "--format=%T"), "the node is not idle")
-        except BaseException as error:  # then nobody leaves it
+        except BaseException as error:  # __exit__ is not called then
             self.__exit__()
             raise DoesNotStart(error) if isinstance(error, RuntimeError) else error from None
         return self
@@ -89,7 +89,7 @@ class Cluster:
         os.environ.pop("SLURM_CONF", None)
 
     def _descendants(self):
-        """Processes that were started under this cluster's configuration: none, unless something went wrong."""
+        """Processes that were started with this cluster's configuration: none, unless something went wrong."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf\0".encode()
         for path in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
@@ -97,23 +97,23 @@ class Cluster:
                     yield int(path.parent.name)
 
     def ask(self, *command):
-        """What a command of SLURM says; nothing, where it fails."""
+        """The output of a command of SLURM; empty where it fails."""
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout
         except subprocess.TimeoutExpired:
             return ""
 
     def start_controller(self, fresh=False):
-        """Start slurmctld; unless fresh, it takes up the jobs that it knew."""
+        """Start slurmctld; unless ``fresh``, it restores its jobs."""
         self._start("slurmctld", "-D", *(["-c"] if fresh else []))
-        self._wait_for(lambda: "UP" in self.ask("scontrol", "ping"), "slurmctld does not answer")
+        self._wait_for(lambda: "UP" in self.ask("scontrol", "ping"), "slurmctld does not respond")
         self.ask("scontrol", "update", "PartitionName=short", "State=UP")
 
     def kill_controller(self, job):
-        """As a crash would, after it has written down what it knows; ``job`` gets time again.
+        """Kill slurmctld, as a crash would, after it has saved its state; ``job`` gets its time limit back.
 
-        That takes it some seconds, in which no job may be started: one that it does not remember it starts a second time, and then it
-        takes the node, the only one here, out of service.
+        Saving takes some seconds, during which no job may start: slurmctld would start a job that it does not remember a second time, and
+        then drain the node, the only one here.
         """
         self.ask("scontrol", "update", "PartitionName=short", "State=DOWN")
         changed = time.time()
@@ -139,13 +139,13 @@ class Cluster:
         ours = {
             os.readlink(link) for daemon in self.daemons.values() for link in Path(f"/proc/{daemon.pid}/fd").iterdir() if link.is_symlink()
         }
-        found = []
+        foreign = []
         for line in [*Path("/proc/net/tcp").read_text().splitlines()[1:], *_lines("/proc/net/tcp6")]:
             fields = line.split()
             address, inode = fields[1].partition(":")[0], fields[9]
             if fields[3] == "0A" and f"socket:[{inode}]" in ours and address != "0100007F":
-                found.append(line)
-        return found
+                foreign.append(line)
+        return foreign
 
     def _start(self, name, *arguments, **options):
         log = (self.folder / "log" / f"{name}.log").open("ab")
@@ -205,11 +205,11 @@ class Cluster:
 
 def _free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
     return ports
 
 

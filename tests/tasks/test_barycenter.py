@@ -1,12 +1,11 @@
-"""Barycenters: closed forms, all mixtures as one batch against each alone, exact resumption, images, mistakes."""
+"""Barycenters: closed forms, all mixtures as one batch against each alone, exact resume, images, mistakes."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from aswd.config.composition import Call, checked_plan
-from aswd.data.configs import ShapesConfig
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.shapes import Shapes
 from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
@@ -14,25 +13,26 @@ from aswd.runs.execution import execute_run
 from aswd.tasks.barycenter import Barycenter
 from aswd.tasks.barycenter_figures import colours, plane
 from aswd.tasks.base import Diverged
-from aswd.tasks.configs import BarycenterConfig
 from aswd.tasks.mixtures import mixtures
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
 
-SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.progress=false", "trainer.threads=1"]
+SMALL = ["data.num_samples=30", "task.iterations=12", "task.evaluate_every=5", "trainer.enable_progress_bar=false", "trainer.threads=1"]
 MOVED = np.array([3.0, -1.0])
 
 
 def spec_of(folder, *overrides, distance="swd"):
     few = ["distance.num_projections=8"] if "num_projections" in options(distance) else []
     fixed = ["task=barycenter", "data=shapes", f"distance={distance}", "trainer.accelerator=cpu", f"paths.output_dir={folder}"]
-    (spec,) = checked_plan(Call([*fixed, *few, *SMALL, *overrides], False, None))
+    (spec,) = plan_runs(CommandLine([*fixed, *few, *SMALL, *overrides]))
     return spec
 
 
 def small_task(distance, seeds, shapes=("disk", "star", "heart"), num_samples=20, **options):
-    data = Shapes(ShapesConfig(shapes=list(shapes), num_samples=num_samples), seeds)
-    return Barycenter(BarycenterConfig(**{"iterations": 5, **options}), data, distance, seeds)
+    batch = Shapes(shapes=list(shapes), num_samples=num_samples, seeds=seeds).samples()
+    task = Barycenter(distance, seeds=seeds, **{"iterations": 5, **options})
+    task.initialise(batch)
+    return task, batch
 
 
 def record(outcome):
@@ -86,8 +86,8 @@ def test_corners_of_the_grid_are_the_clouds(tmp_path):
 
 def test_the_step_is_the_sum_over_the_clouds():
     """Loss and gradient against a loop over mixtures and clouds, with exact distances; by finite differences too."""
-    task = small_task(build("wasserstein"), [3, 4], grid=2, source="normal")
-    loss = task.training_step()
+    task, batch = small_task(build("wasserstein"), [3, 4], grid=2, source="normal")
+    loss = task.training_step(batch, 0)
     loss.backward()
     particles = task.particles.detach().double().requires_grad_()
     total = particles.new_zeros(())
@@ -116,7 +116,7 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
     assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
     np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-4)
-    samples = [np.load(spec.run(5).folder / "samples.npz") for spec in (batch, alone)]
+    samples = [np.load(Run.of(spec, 5).folder / "samples.npz") for spec in (batch, alone)]
     np.testing.assert_allclose(samples[0]["particles"], samples[1]["particles"], atol=1e-4)
     other = np.load(batch.run(4).folder / "samples.npz")
     assert not np.array_equal(other["clouds"], samples[0]["clouds"])
@@ -133,17 +133,18 @@ def test_a_mixture_has_the_numbers_in_a_grid_that_it_would_get_alone(distance, t
 
 
 def test_pairs_share_random_numbers_and_learn_for_themselves():
-    task = small_task(build("aswd", num_projections=5, seed=0), [0, 1], grid=2)
+    task, batch = small_task(build("aswd", num_projections=5, seed=0), [0, 1], grid=2)
     adam = task.configure_optimizers()
     for _ in range(2):  # in the first step all particles of a seed are where they start
-        task.training_step().backward()
+        task.training_step(batch, 0).backward()
         adam.step()
     assert len(task.pairs) == 9  # three corners with one cloud each, three mixtures of two
     assert task.distance.streams.seed == [0] * 9 + [1] * 9
     weight = task.distance.learned.phi_weight.flatten(1)
     assert len(weight) == 18
     assert len({tuple(row) for row in weight.tolist()}) == 18
-    found = task.evaluate()
+    task.validation_step(batch, 0)
+    found = task.seed_metrics
     assert all(value.shape == (2,) and value.isfinite().all() for value in found.values())
     assert found["learned_norm"][0] == pytest.approx(task.learned_norm()[:9].mean().item())
 
@@ -171,11 +172,11 @@ def test_clouds_of_different_numbers_weigh_the_same(distance, tmp_path):
     np.save(tmp_path / "seven.npy", rng.normal(size=(7, 2)))
     np.save(tmp_path / "twenty.npy", rng.normal(size=(20, 2)))
     shapes = [str(tmp_path / "seven.npy"), str(tmp_path / "twenty.npy")]
-    task = small_task(build(distance, **({} if distance == "wasserstein" else {"num_projections": 5})), [0], shapes, strip=4)
+    task, batch = small_task(build(distance, **({} if distance == "wasserstein" else {"num_projections": 5})), [0], shapes, strip=4)
     assert task.clouds.shape == (1, 2, 20, 2)
     assert task.sizes == [7, 20]
     torch.testing.assert_close(task.cloud_weights.sum(1), torch.ones(len(task.pairs)))
-    loss = task.training_step()
+    loss = task.training_step(batch, 0)
     if distance == "wasserstein":
         whole = [task.clouds[0, 0, :7], task.clouds[0, 1]]
         expected = sum(
@@ -184,12 +185,15 @@ def test_clouds_of_different_numbers_weigh_the_same(distance, tmp_path):
         assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
     loss.backward()
     assert task.particles.grad.isfinite().all()
-    assert task.evaluate()["objective"].isfinite().all()
+    task.eval()
+    with torch.no_grad():
+        task.validation_step(batch, 0)
+    assert task.seed_metrics["objective"].isfinite().all()
     assert task.samples(0)["cloud_sizes"].tolist() == [7, 20]
 
 
 def test_exact_barycenters_are_better_than_any_cloud_and_stay_where_they_are():
-    clouds = [cloud[0].double().numpy() for cloud in Shapes(ShapesConfig(num_samples=60), [0]).samples()]
+    clouds = [cloud[0].double().numpy() for cloud in Shapes(num_samples=60).samples()]
 
     def objective(points, weights):
         return sum(
@@ -243,7 +247,7 @@ def test_mistakes_are_one_sentence(tmp_path, overrides, sentence):
 
 def test_other_tasks_refuse_clouds():
     with pytest.raises(UserError, match="for task=flow; got 'shapes'"):
-        checked_plan(Call(["task=flow", "data=shapes"], False, None))
+        plan_runs(CommandLine(["task=flow", "data=shapes"]))
 
 
 def test_what_the_task_sets_for_distances():
@@ -260,11 +264,11 @@ def test_what_the_augmented_distance_learns_stays_finite():
     norms = {}
     for objective in ("mean", 512):
         options = Barycenter.distance_defaults("aswd", "reference") | {"num_projections": 10, "objective": objective}
-        task = small_task(build("aswd", **options), [0], ("star", "moons"), weights=[0.5, 0.5], lr=0.03)
+        task, batch = small_task(build("aswd", **options), [0], ("star", "moons"), weights=[0.5, 0.5], lr=0.03)
         adam, norms[objective] = task.configure_optimizers(), []
         for step in range(120):
             adam.zero_grad()
-            task.training_step().backward()
+            task.training_step(batch, 0).backward()
             adam.step()
             if step in (59, 119):
                 norms[objective].append(task.learned_norm().mean().item())
@@ -285,18 +289,18 @@ class Outside(nn.Module):
 
 
 def test_a_distance_from_outside_and_divergence_by_seed():
-    task = small_task(Outside(), [7, 8], grid=2)
+    task, batch = small_task(Outside(), [7, 8], grid=2)
     for _ in range(2):
-        task.training_step().backward()
+        task.training_step(batch, 0).backward()
     with pytest.raises(Diverged) as caught:
-        task.training_step()
+        task.training_step(batch, 0)
     assert list(caught.value.steps) == [8]
 
 
 def test_on_a_gpu_no_step_looks_at_a_value():
     """On the meta device any look at a value raises; so does a copy to the host."""
-    task = small_task(build("aswd", num_projections=5, seed=0), [0, 1], grid=2).to("meta")
-    task.training_step().backward()
+    task, batch = small_task(build("aswd", num_projections=5, seed=0), [0, 1], grid=2)
+    task.to("meta").training_step([cloud.to("meta") for cloud in batch], 0).backward()
     assert task.particles.grad.device.type == "meta"
 
 
@@ -327,7 +331,7 @@ def test_colours_and_projections():
     assert pure.argmax(1).tolist() == [0, 1, 2]
     np.testing.assert_allclose(colours(np.array([[0.5, 0.5, 0]])), (pure[:1] + pure[1:2]) / 2)
     assert colours(np.full((1, 7), 1 / 7)).shape == (1, 3)
-    sphere = Shapes(ShapesConfig(shapes=["sphere"], num_samples=2000), [0]).samples()[0][0].numpy()
+    sphere = Shapes(shapes=["sphere"], num_samples=2000).samples()[0][0].numpy()
     seen = np.linalg.norm(plane(sphere), axis=1)
     assert 0.99 < seen.max() <= 1 + 1e-6  # a projection at right angles
     assert plane(np.ones((5, 1))).tolist() == [[1, 0]] * 5

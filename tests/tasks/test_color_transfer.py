@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from aswd.cli.main import main
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.palettes import cluster
 from aswd.data.photograph_files import read_photograph
 from aswd.distances import build
@@ -18,7 +18,7 @@ from aswd.tasks.color_figures import gradient_similarity, new_colours, small
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
 
-SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.progress=false"]
+SMALL = ["task=color_transfer", "data.num_colors=40", "trainer.accelerator=cpu", "trainer.threads=1", "trainer.enable_progress_bar=false"]
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def pair(tmp_path_factory):
 
 def spec_of(folder, pair, *overrides, distance="swd"):
     few = [] if distance in ("max_swd", "wasserstein") else ["distance.num_projections=12"]
-    call = Call([*SMALL, *pair, f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides], False, None)
-    return checked_plan(call)[0]
+    call = CommandLine([*SMALL, *pair, f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides])
+    return plan_runs(call)[0]
 
 
 def run(spec):
@@ -52,7 +52,7 @@ DISTANCES = ["swd", "gswd_poly3", "gswd_circular", "gswd_nn1", "max_swd", "max_g
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-def test_every_distance_repaints_the_picture_by_its_alignment(tmp_path, pair, distance):
+def test_every_distance_repaints_the_image_by_its_alignment(tmp_path, pair, distance):
     done, samples = run(spec_of(tmp_path, pair, "task.iterations=3", distance=distance))
     source = np.asarray(Image.open(pair[0].removeprefix("source=")))
     result = np.asarray(Image.open(done.folder / "images" / "result.png"))
@@ -91,7 +91,7 @@ def test_exact_transport_ends_at_the_target_and_its_weights_count(tmp_path, pair
     assert done.result["final"]["w2"] < 0.1
 
 
-def test_a_picture_keeps_its_own_colours(tmp_path, pair):
+def test_a_photograph_keeps_its_own_colours(tmp_path, pair):
     name = pair[1].removeprefix("target=")
     for distance in ("swd", "aswd"):
         own = [f"source={name}", f"target={name}"]
@@ -123,7 +123,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeyp
         np.testing.assert_array_equal(samples[name], wanted[name])
 
 
-def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
+def test_the_key_is_that_of_what_the_images_show(tmp_path, pair):
     for one, name in zip(pair, ("a.png", "b.png"), strict=True):
         (tmp_path / name).write_bytes(Path(one.split("=")[1]).read_bytes())
     here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"source={tmp_path}/a.png", f"target={tmp_path}/b.png"])
@@ -134,11 +134,11 @@ def test_the_key_is_that_of_what_the_pictures_show(tmp_path, pair):
 
 
 def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
-    (spec,) = checked_plan(Call(["task=color_transfer"], False, None))
+    (spec,) = plan_runs(CommandLine(["task=color_transfer"]))
     assert (spec.data.name, spec.data.source, spec.data.target, spec.data.num_colors) == ("photographs", "china", "flower", 3000)
-    (spec,) = checked_plan(Call(["task=color_transfer", "data=rocket_chelsea"], False, None))
+    (spec,) = plan_runs(CommandLine(["task=color_transfer", "data=rocket_chelsea"]))
     assert (spec.data.name, spec.data.source, spec.data.target) == ("rocket_chelsea", "rocket", "chelsea")
-    assert checked_plan(Call([], False, None))[0].data.name == "swiss_roll"
+    assert plan_runs(CommandLine([]))[0].data.name == "swiss_roll"
     assert main(["train", "source=china"]) == 2
     assert "source is not an option" in capsys.readouterr().err
 
@@ -158,12 +158,12 @@ def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
         (["task.keep_detail=maybe"], "task.keep_detail must be true or false; got 'maybe'"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(tmp_path, overrides, sentence):
+def test_mistakes_are_one_sentence(tmp_path, overrides, sentence):
     (tmp_path / "text.png").write_text("words")
     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "small.png")
     given = [one.format(text=tmp_path / "text.png", small=tmp_path / "small.png") for one in overrides]
     with pytest.raises(UserError) as caught:
-        checked_plan(Call(["task=color_transfer", *given], False, None))
+        plan_runs(CommandLine(["task=color_transfer", *given]))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -194,7 +194,7 @@ def test_the_similarity_of_gradients():
     assert gradient_similarity(image, image.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
 
 
-def test_small_pictures_are_at_most_256_wide(tmp_path):
+def test_small_images_are_at_most_256_wide(tmp_path):
     assert small(read_photograph("china")).size == (256, 171)
     Image.new("RGB", (3000, 2)).save(tmp_path / "wide.png")
     assert small(read_photograph(str(tmp_path / "wide.png"))).size == (256, 1)

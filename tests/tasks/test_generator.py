@@ -88,7 +88,7 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
     np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-3)
-    images = [np.load(spec.run(5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
+    images = [np.load(Run.of(spec, 5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
     assert np.abs(images[0] - images[1]).max() <= 1
 
 
@@ -100,7 +100,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert [outcome.word for outcome in execute_run(parts)] == ["done", "done"]
     for seed in range(2):
         np.testing.assert_array_equal(metrics_of(parts.run(seed)), metrics_of(whole.run(seed)))
-        images = [np.load(spec.run(seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
+        images = [np.load(Run.of(spec, seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
         np.testing.assert_array_equal(*images)
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.images import Order, Synthetic
 from aswd.data.priors import PRIORS, draw_prior
 from aswd.distances import available, build
@@ -23,12 +23,12 @@ from tests.runs.test_execution import StopAfter
 SMALL = [
     *("task=swae", "data=synthetic", "data.channels=1", "data.size=8", "data.num_train=43", "data.num_test=26"),
     *("task.batch_size=10", "task.epochs=3", "task.num_w2_samples=20", "trainer.accelerator=cpu", "trainer.threads=1"),
-    *("trainer.progress=false", "task.pictures=false"),
+    *("trainer.enable_progress_bar=false", "task.pictures=false"),
 ]
 
 
 def specs(*overrides, distance="swd"):
-    return checked_plan(Call([*SMALL, f"distance={distance}", *overrides], False, None))
+    return plan_runs(CommandLine([*SMALL, f"distance={distance}", *overrides]))
 
 
 def small(folder, *overrides, distance="swd"):
@@ -37,7 +37,7 @@ def small(folder, *overrides, distance="swd"):
 
 
 def task_of(spec, seeds=(0,)):
-    return Swae(spec.task, Synthetic(spec.data, seeds), spec.of_seeds(seeds).build_distance(), seeds)
+    return Swae(spec.task, Synthetic(spec.data, seeds), spec.with_seeds(seeds).build_distance(), seeds)
 
 
 def rows_of(run):
@@ -236,4 +236,4 @@ def test_a_code_that_is_not_finite_is_named(tmp_path):
 def test_mistakes_are_one_sentence(override, sentence):
     given = [one for one in SMALL if not (override.startswith("data=") and one.startswith("data"))]
     with pytest.raises(UserError, match=f"^{sentence}"):
-        checked_plan(Call([*given, "distance=swd", override], False, None))
+        plan_runs(CommandLine([*given, "distance=swd", override]))

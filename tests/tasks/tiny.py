@@ -1,11 +1,11 @@
 """Generative runs that take a second or two."""
 
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 
 COMMON = [
     "trainer.accelerator=cpu",
     "trainer.threads=1",
-    "trainer.progress=false",
+    "trainer.enable_progress_bar=false",
     "data=synthetic",
     "data.num_train=50",
     "task.pictures=false",
@@ -17,7 +17,7 @@ SMALL_IMAGES = ["data.size=8", "data.channels=1", "data.num_test=30", "task.num_
 
 def plan(folder, *overrides, distance="swd", num_projections=10):
     few = [] if "max_" in distance or distance == "wasserstein" else [f"distance.num_projections={num_projections}"]
-    (spec,) = checked_plan(Call([f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides], False, None))
+    (spec,) = plan_runs(CommandLine([f"distance={distance}", *few, f"paths.output_dir={folder}", *overrides]))
     return spec
 
 

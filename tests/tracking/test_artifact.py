@@ -25,7 +25,7 @@ claims: []
 """
 ARTIFACT = ["two", "--scale", "smoke"]
 CHANGES = ["data.num_samples=25"]
-NEUTRAL = ["trainer.progress=false", "trainer.threads=1", "trainer.accelerator=cpu", "logger=wandb", "logger.tags=[mine]"]
+NEUTRAL = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu", "logger=wandb", "logger.tags=[mine]"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_wandb_key")]
 

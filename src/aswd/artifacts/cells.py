@@ -8,11 +8,11 @@ import numpy as np
 import pandas
 
 from aswd.artifacts.declaration import Artifact, Series
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import PathConfig, RunConfig
-from aswd.data.registry import data_settings
+from aswd.data.registry import data_config
 from aswd.distances import options
-from aswd.runs import RunState
+from aswd.runs import Run, RunState
 from aswd.utils.errors import UserError
 
 
@@ -26,7 +26,7 @@ class Cell:
 
     def finals(self, metric: str) -> dict[int, float]:
         """The final value of every seed that is done."""
-        results = {seed: self.spec.run(seed).result for seed in self.spec.seeds}
+        results = {seed: Run.of(self.spec, seed).result for seed in self.spec.seeds}
         return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -35,7 +35,7 @@ class Cell:
         ``log10_w2`` is the logarithm of ``w2``. Steps at which the metric was not taken are left out.
         """
         column = metric.removeprefix("log10_")
-        frames = [pandas.read_csv(self.spec.run(seed).folder / "metrics.csv") for seed in self.done]
+        frames = [pandas.read_csv(Run.of(self.spec, seed).folder / "metrics.csv") for seed in self.done]
         frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
         if not frames:
             return None
@@ -45,17 +45,17 @@ class Cell:
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
         """What a seed that is done ended with."""
-        with np.load(self.spec.run(seed).folder / "samples.npz") as content:
+        with np.load(Run.of(self.spec, seed).folder / "samples.npz") as content:
             return dict(content)
 
     @property
     def done(self) -> list[int]:
         """The seeds that are done."""
-        return [seed for seed in self.spec.seeds if self.spec.run(seed).state is RunState.DONE]
+        return [seed for seed in self.spec.seeds if Run.of(self.spec, seed).state is RunState.DONE]
 
     def failures(self) -> dict[int, str]:
         """Why seeds failed."""
-        found = {seed: self.spec.run(seed) for seed in self.spec.seeds}
+        found = {seed: Run.of(self.spec, seed) for seed in self.spec.seeds}
         return {seed: run.status["reason"] for seed, run in found.items() if run.state is RunState.FAILED}
 
 
@@ -77,7 +77,7 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
         spec = None
         for data in shown:
             # Toy targets differ in their name only: to compose each again would take a tenth of a second.
-            if spec is not None and data_settings(data) is type(spec.data) and spec.data.kind == "points":
+            if spec is not None and data_config(data) is type(spec.data) and spec.data.kind == "points":
                 spec = replace(spec, data=replace(spec.data, name=data))
             else:
                 spec = _spec(output_dir, [*fixed, f"data={data}", *own])
@@ -86,7 +86,7 @@ def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, ov
 
 
 def _spec(output_dir: str, overrides: list[str]) -> RunConfig:
-    (spec,) = checked_plan(Call(overrides))
+    (spec,) = plan_runs(CommandLine(overrides))
     return replace(spec, paths=PathConfig(output_dir))
 
 

@@ -23,6 +23,7 @@ from aswd.launchers.launch import launch
 from aswd.runs.execution import Outcome
 from aswd.runs.provenance import provenance
 from aswd.runs.signals import StopRequest
+from aswd.runs.store import Run
 from aswd.tasks.registry import task_class
 from aswd.tracking.naming import label_of
 from aswd.utils.errors import UserError
@@ -103,7 +104,7 @@ def _runs(name: str, cell: Cell) -> list[RunConfig]:
     labelled = replace(logger, tags=[*logger.tags, name], labels={**logger.labels, label_of(name): cell.label})
     # Fifty pictures of single cells are looked at by nobody: the artifact has its own.
     spec = replace(spec, task=replace(spec.task, pictures=False), logger=labelled)
-    return [spec] if task_class(spec.task.name).batches_seeds else [spec.of_seeds([seed]) for seed in spec.seeds]
+    return [spec] if task_class(spec.task.name).batches_seeds else [spec.with_seeds([seed]) for seed in spec.seeds]
 
 
 def _say_what_is_missing(found: list[Cell], metric: str) -> None:
@@ -119,7 +120,7 @@ def _say_what_is_missing(found: list[Cell], metric: str) -> None:
 
 def _facts(found: list[Cell]) -> dict[str, Any]:
     """Under what provenance the runs were made."""
-    done = [cell.spec.run(seed).result for cell in found for seed in cell.done]
+    done = [Run.of(cell.spec, seed).result for cell in found for seed in cell.done]
     return {
         "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
         "devices": sorted({result["device"] for result in done}),

@@ -13,13 +13,11 @@ from pathlib import Path
 import torch
 
 from aswd.bench.measure import timed
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import RunConfig
-from aswd.data.registry import data_module
 from aswd.metrics import exact_wasserstein
 from aswd.runs.execution import execute_run
-from aswd.runs.processes import threads
-from aswd.tasks.registry import task_class
+from aswd.runs.processes import build, threads
 from aswd.utils.tables import table
 
 
@@ -34,8 +32,8 @@ class Case:
 
 
 def _spec(folder: Path, *overrides: str) -> RunConfig:
-    fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.progress=false", "task.num_frames=0"]
-    (spec,) = checked_plan(Call([*fixed, *overrides, f"paths.output_dir={folder}"], False, None))
+    fixed = ["task=flow", "data=swiss_roll", "distance=aswd", "trainer.enable_progress_bar=false", "task.num_frames=0"]
+    (spec,) = plan_runs(CommandLine([*fixed, *overrides, f"paths.output_dir={folder}"]))
     return spec
 
 
@@ -50,16 +48,17 @@ def _run(spec: RunConfig) -> float:
 def replicas(folder: Path, num_projections: int, iterations: int, sample: int = 5) -> tuple[float, float]:
     """Fifty single runs (the time of ``sample`` of them, times ten) against one run of fifty replicas."""
     spec = _spec(folder, f"distance.num_projections={num_projections}", f"task.iterations={iterations}", "replicas=50")
-    single = sum(_run(spec.of_seeds([seed])) for seed in range(sample)) * 50 / sample
+    single = sum(_run(spec.with_seeds([seed])) for seed in range(sample)) * 50 / sample
     return single, _run(spec)
 
 
 def bare_loop(folder: Path, num_projections: int, iterations: int) -> tuple[float, float]:
     """A run with all that belongs to it against the plain loop: distance, backward, Adam, W2 as often."""
     spec = _spec(folder, f"distance.num_projections={num_projections}", f"task.iterations={iterations}")
-    data = data_module(spec.data.name)(spec.data, spec.seeds)
-    task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
-    x, y, distance = task.particles, task.target, task.distance
+    task, data = build(spec)
+    y = data.samples()
+    task.initialise(y)
+    x, distance = task.particles, task.distance
     adam = torch.optim.Adam([x], lr=spec.task.lr, betas=tuple(spec.task.betas))
     with threads(spec):  # as the run has them
         start = time.perf_counter()
@@ -67,7 +66,7 @@ def bare_loop(folder: Path, num_projections: int, iterations: int) -> tuple[floa
             adam.zero_grad()
             distance(x, y).sum().backward()
             adam.step()
-            if task.is_due(step):
+            if step == 1 or step % task.evaluate_every == 0:
                 exact_wasserstein(x, y)
         bare = time.perf_counter() - start
     return _run(spec), bare
@@ -77,13 +76,13 @@ def evaluation(folder: Path, iterations: int) -> tuple[float, float]:
     """All evaluations of W2 in an ASWD run at L = 1000 against the whole run."""
     spec = _spec(folder, "distance.num_projections=1000", f"task.iterations={iterations}")
     whole = _run(spec)
-    data = data_module(spec.data.name)(spec.data, spec.seeds)
-    task = task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds)
-    task._values = torch.zeros(1)
+    task, data = build(spec)
+    y = data.samples()
+    task.initialise(y)
     times = []
     for _ in range(10):
         start = time.perf_counter()
-        task.evaluate()
+        exact_wasserstein(task.particles, y)
         times.append(time.perf_counter() - start)
     return statistics.median(times) * (iterations // spec.task.evaluate_every + 1), whole
 

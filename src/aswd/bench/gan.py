@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import softplus
 
 from aswd.bench.measure import timed
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import RunConfig
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
 from aswd.runs.execution import execute_run
@@ -39,11 +39,11 @@ class Case:
 
     def spec(self, folder: Path) -> RunConfig:
         """A run of two iterations on made-up pictures, each of them timed."""
-        fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.pictures=false"]
-        quiet = ["task.num_samples=1", "task.pretraining_steps=0", "trainer.progress=false", "trainer.checkpoint_seconds=3600"]
+        fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.images=false"]
+        quiet = ["task.num_samples=1", "task.pretraining_steps=0", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=3600"]
         own = [f"distance={self.distance}", f"distance.num_projections={self.num_projections}", f"task.width={self.width}"]
         size = [f"task.batch_size={self.batch_size}", f"data.num_train={self.batch_size}", "data.num_test=2"]
-        (spec,) = checked_plan(Call([*fixed, *quiet, *own, *size, f"paths.output_dir={folder}"], False, None))
+        (spec,) = plan_runs(CommandLine([*fixed, *quiet, *own, *size, f"paths.output_dir={folder}"]))
         return spec
 
 

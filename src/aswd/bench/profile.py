@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from aswd.bench.profile_labels import PARTS, WHOLE, labelled, part_of, replaced
-from aswd.config.composition import Call, checked_plan
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.config.run import PathConfig, RunConfig
 from aswd.runs.execution import execute_run
 from aswd.runs.recorder import Recorder
@@ -41,7 +41,7 @@ def profile(overrides: list[str], steps: int, output_dir: Path) -> int:
     Raises:
         UserError: a mistake in the overrides, a sweep, or a run that fails.
     """
-    (spec,) = checked_plan(Call(overrides))
+    (spec,) = plan_runs(CommandLine(overrides))
     known = getattr(spec.task, "iterations", None)
     if known is not None and known < WARM_UP + 2:
         raise UserError(f"task.iterations must be at least {WARM_UP + 2} to be profiled; got {known}")
@@ -137,9 +137,9 @@ def _now() -> float:
 
 def _run(spec: RunConfig, scratch: Path, watch: _Watch) -> None:
     last = WARM_UP + 2 * watch.steps
-    short = replace(spec, paths=PathConfig(str(scratch)), trainer=replace(spec.trainer, max_steps=last, progress=False))
+    short = replace(spec, paths=PathConfig(str(scratch)), trainer=replace(spec.trainer, max_steps=last, enable_progress_bar=False))
     if not task_class(spec.task.name).batches_seeds:
-        short = short.of_seeds(spec.seeds[:1])
+        short = short.with_seeds(spec.seeds[:1])
     request = StopRequest()
     with ExitStack() as stack:
         stack.enter_context(labelled(short))

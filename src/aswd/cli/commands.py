@@ -1,4 +1,4 @@
-"""What each command of the command line does, given its options; nothing is imported before it is needed, so that all start fast."""
+"""What each command does, given its options; nothing is imported before it is needed, so that all start fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aswd.utils.errors import UserError
@@ -34,7 +33,11 @@ def show_list(options: argparse.Namespace) -> int:
 
     if options.failed and options.what != "runs":
         raise UserError(f"--failed must be used with aswd list runs; got aswd list {options.what}")
-    print(listing.runs(options.output_dir, options.failed) if options.what == "runs" else getattr(listing, options.what)())
+    if options.what == "runs":
+        print(listing.runs(options.output_dir, options.failed))
+        return 0
+    _load_plugins(options)
+    print(listing.artifacts(tuple(options.config_dir)) if options.what == "artifacts" else getattr(listing, options.what)())
     return 0
 
 
@@ -42,6 +45,7 @@ def data(options: argparse.Namespace) -> int:
     """``aswd data``."""
     from aswd.data.fetch import describe
 
+    _load_plugins(options)
     print(describe(options.name, options.root))
     return 0
 
@@ -65,6 +69,7 @@ def reproduce(options: argparse.Namespace) -> int:
     from aswd.artifacts.everything import reproduce_all
     from aswd.artifacts.reproduce import reproduce
 
+    _load_plugins(options)
     make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
     return make(options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
 
@@ -81,7 +86,7 @@ def wandb_sync(options: argparse.Namespace) -> int:
     """``aswd wandb sync``."""
     from aswd.tracking.sync import sync
 
-    series, filters = None, options.overrides
+    series, filters = None, [override for override in options.overrides if not override.startswith(("paths.output_dir=", "plugins="))]
     if options.artifact is not None:
         from aswd.tracking.series import labels
 
@@ -98,10 +103,11 @@ def wandb_dashboard(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace) -> Page:
-    """The artifact that is meant: the options are those of ``aswd reproduce``."""
+    """The artifact, with the options of ``aswd reproduce``."""
     from aswd.artifacts.declaration import load
     from aswd.artifacts.page import Page
 
+    _load_plugins(options)
     return Page(load(options.artifact), options.scale, options.reading, options.overrides, options.output_dir)
 
 
@@ -109,14 +115,15 @@ def search(options: argparse.Namespace) -> int:
     """``aswd search``."""
     from aswd.search.study import search
 
-    return search(options.overrides, options.over, options.trials, options.seeds, options.search_seed, options.output_dir)
+    line = _command_line(options)
+    return search(line, options.over, options.trials, options.seeds, options.search_seed, options.output_dir)
 
 
 def profile(options: argparse.Namespace) -> int:
     """``aswd profile``."""
     from aswd.bench.profile import profile
 
-    return profile(options.overrides, options.steps, options.output_dir)
+    return profile(_command_line(options), options.steps, options.output_dir)
 
 
 def bench(options: argparse.Namespace) -> int:
@@ -128,7 +135,7 @@ def bench(options: argparse.Namespace) -> int:
         titles = "\n  ".join(case.title for case in bench.CASES)
         print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
         return 2
-    bench.run(options.output or Path("outputs/bench", f"{options.what}.json"), options.rounds, options.only)
+    bench.run(options.output or options.output_dir / "bench" / f"{options.what}.json", options.rounds, options.only)
     return 0
 
 
@@ -136,3 +143,17 @@ def completion(options: argparse.Namespace) -> int:
     """``aswd completion``."""
     print(_BASH.replace("COMMANDS", " ".join(options.commands)))
     return 0
+
+
+def _command_line(options: argparse.Namespace):
+    from aswd.config.composition import CommandLine, check_overrides
+
+    check_overrides(options.overrides, options.config_dir)
+    return CommandLine(options.overrides, config_dirs=tuple(options.config_dir))
+
+
+def _load_plugins(options: argparse.Namespace) -> None:
+    """Make names from outside known: those of installed packages, and of ``plugins=FILE``."""
+    from aswd.config.composition import register_plugins
+
+    register_plugins(_command_line(options))

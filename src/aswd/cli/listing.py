@@ -1,4 +1,4 @@
-"""``aswd list``: what there is to choose from, and what there is in the store."""
+"""``aswd list``: what there is to choose from, and the runs of the store."""
 
 from __future__ import annotations
 
@@ -6,46 +6,49 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from aswd.utils.tables import table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from aswd.utils.registry import Registry
+
+_OPTIONS = ("task.", "data.", "distance.", "trainer.")  # columns of records that are options
+
 
 def distances() -> str:
-    """Names of the distances and what they are, from the first line of their configurations."""
-    from aswd.distances import available
+    """Names of the distances, and what they are."""
+    from aswd.distances import about, available
 
-    rows = [(name, _comment("distance", name)) for name in available()]
-    return table(("distance", "what it is"), rows)
+    return table(("distance", "description"), [(name, about(name)) for name in available()])
 
 
 def data() -> str:
-    """Names of the data."""
+    """Names of the data sets, and what they are."""
     from aswd.data.registry import DATA
 
-    return table(("data", "what it is"), [(name, _comment("data", name)) for name in DATA])
+    return _registered(DATA, "data")
 
 
 def tasks() -> str:
-    """Names of the tasks."""
+    """Names of the tasks, and what they are."""
     from aswd.tasks.registry import TASKS
 
-    return table(("task", "what it is"), [(name, _comment("task", name)) for name in TASKS])
+    return _registered(TASKS, "task")
 
 
-def artifacts() -> str:
-    """Names of the artifacts, and what they are in the paper."""
+def artifacts(config_dirs: tuple[str, ...] = ()) -> str:
+    """Names of the artifacts, and what they are in their paper."""
     from aswd.artifacts.declaration import artifacts as declared
 
-    rows = [(a.name, a.number, f"{len(a.data)} x {len(a.series)}", a.about) for a in declared()]
-    return table(("artifact", "in the paper", "cells", "what it shows"), rows)
+    rows = [(a.name, a.number, f"{len(a.data)} x {len(a.series)}", a.about) for a in declared(config_dirs)]
+    return table(("artifact", "in the paper", "cells", "description"), rows)
 
 
 def runs(output_dir: Path, failed: bool = False) -> str:
-    """The runs in the store with their states and final metrics; seeds of one key in one line where they share a state."""
+    """The runs in the store with their status, final metrics and the options in which runs of the same names differ; seeds of one
+    configuration in one line where they share a status.
+    """
     from aswd.runs import records
 
     frame = records(output_dir)
@@ -55,19 +58,41 @@ def runs(output_dir: Path, failed: bool = False) -> str:
         return _failures(frame[frame["state"].isin(["failed", "damaged"])])
     shown = [name for name in frame.columns if name.startswith("log10_")]
     rows = []
-    for (task, name, distance, key, state), group in frame.groupby(["task", "data", "distance", "key", "state"], sort=True):
-        finals = [f"{group[c].mean():.2f}" if group[c].notna().any() else "-" for c in shown]
-        reasons = group["reason"].dropna().unique()
-        rows.append((task, name, distance, key, state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
-    return table(("task", "data", "distance", "key", "state", "seeds", *(f"mean {c}" for c in shown), "reason"), rows)
+    for (task, name, distance), alike in frame.groupby(["task", "data", "distance"], sort=True):
+        options = differing_columns(alike)
+        for (key, state), group in alike.groupby(["key", "state"], sort=True):
+            finals = [f"{group[c].mean():.2f}" if group[c].notna().any() else "-" for c in shown]
+            reasons = group["reason"].dropna().unique()
+            differing = _options_text(group.iloc[0], options)
+            rows.append((task, name, distance, key, differing, state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
+    header = ("task", "data", "distance", "key", "options", "status", "seeds", *(f"mean {c}" for c in shown), "reason")
+    return table(header, rows)
+
+
+def differing_columns(frame: DataFrame) -> list[str]:
+    """The options in which the runs of a frame differ."""
+    options = [column for column in frame.columns if column.startswith(_OPTIONS) and not column.endswith(".name")]
+    by_key = frame.groupby("key")[options].first() if options else frame[[]]
+    return [column for column in options if by_key[column].map(repr).nunique() > 1]
+
+
+def _options_text(row: object, columns: list[str]) -> str:
+    from aswd.config.changes import options_text
+
+    return options_text({column: row[column] for column in columns if row[column] == row[column]})  # NaN: not an option of this run
+
+
+def _registered(registry: Registry, kind: str) -> str:
+    rows = [(name, registry[name].about or f"registered by {registry[name].module}") for name in registry]
+    return table((kind, "description"), rows)
 
 
 def _failures(frame: DataFrame) -> str:
-    """Runs that failed or are damaged, one in a line, with the reason and the folder, where the traceback is."""
+    """Runs that failed or are damaged, one per line, with the reason and the folder, where the traceback is."""
     if frame.empty:
         return "no run has failed"
     rows = [(row.task, row.data, row.distance, row.seed, row.state, row.folder, row.reason) for row in frame.itertuples()]
-    return table(("task", "data", "distance", "seed", "state", "folder", "reason"), rows)
+    return table(("task", "data", "distance", "seed", "status", "folder", "reason"), rows)
 
 
 def _ranges(seeds: Iterable[int]) -> str:
@@ -79,14 +104,3 @@ def _ranges(seeds: Iterable[int]) -> str:
         else:
             parts.append([seed, seed])
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def _comment(group: str, name: str) -> str:
-    """The first comment of a configuration file."""
-    from aswd.config.paths import config_dir
-
-    path = config_dir() / group / f"{name}.yaml"
-    if not path.exists():
-        return "registered by another package"
-    lines = [line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#") and "@package" not in line]
-    return lines[0].split(" null: ")[0] if lines else yaml.safe_load(path.read_text())["name"]

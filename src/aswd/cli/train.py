@@ -1,4 +1,4 @@
-"""``aswd train``, also as ``python -m aswd.cli.train``: runs and sweeps from the command line, configured by Hydra."""
+"""``aswd train``: runs and sweeps from the command line, configured by Hydra."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import check_writable
 
 if TYPE_CHECKING:
+    from aswd.config.composition import CommandLine
     from aswd.config.run import RunConfig
     from aswd.runs.execution import Outcome
     from aswd.runs.signals import StopRequest
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run what the arguments ask for. The exit code is 0; 1 after a failure; 2 for a mistake in the arguments; 128 + n after signal n."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    arguments.sort(key=lambda one: not (one in ("-m", "--multirun") or (one.startswith("--") and "=" in one)))  # Hydra wants flags first
+def main(arguments: list[str]) -> int:
+    """Run the command line. The exit code is 0; 1 after a failure; 2 for a mistake in the arguments; 128 + n after signal n."""
     try:
-        from aswd.config.composition import asked, checked_plan, config_store_distances, hydra_main
+        from aswd.config.composition import parse_command_line, plan_runs, run_hydra
 
-        config_store_distances()
-        call = asked(arguments)
-        if call is None:  # help, completion and the like are Hydra's own
-            return hydra_main(arguments)
-        runs = checked_plan(call)
+        line = parse_command_line(arguments)
+        if line.hydra_flags or line.cfg in ("hydra", "all"):
+            return run_hydra(line)
+        runs = plan_runs(line)
+        if line.cfg == "job":
+            return _print_configs(runs, line)
         for folder in {run.paths.output_dir for run in runs}:
             check_writable(folder)
         return _execute(runs)
@@ -34,8 +34,27 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"aswd train: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("aswd train: stopped at once; what was finished is kept, and the same command goes on", file=sys.stderr)
+        print("aswd train: stopped at once; finished runs are kept, and the same command resumes", file=sys.stderr)
         return 130
+
+
+def _print_configs(runs: list[RunConfig], line: CommandLine) -> int:
+    """Print what would run, as its record would hold it."""
+    texts = []
+    for run in runs:
+        if line.package is None:
+            texts.append(run.to_yaml())
+            continue
+        import yaml
+
+        content = run.plain()
+        for part in line.package.split("."):
+            if not isinstance(content, dict) or part not in content:
+                raise UserError(f"--package must be a part of the configuration; got {line.package!r}")
+            content = content[part]
+        texts.append(yaml.safe_dump(content, sort_keys=False))
+    print("---\n".join(texts), end="")
+    return 0
 
 
 def _execute(runs: list[RunConfig]) -> int:
@@ -43,62 +62,60 @@ def _execute(runs: list[RunConfig]) -> int:
     from aswd.runs.signals import StopRequest
 
     sweep = _Sweep(runs, StopRequest())
-    launch(runs, sweep.request, sweep.tell)
+    launch(runs, sweep.request, sweep.on_result)
     return sweep.close()
 
 
 class _Sweep:
-    """The runs of one call, and what has become of them."""
+    """The runs of one command, and their results."""
 
     def __init__(self, runs: list[RunConfig], request: StopRequest) -> None:
-        self.runs, self.request = runs, request
-        self.total, self.number = len(runs), 0
-        self.outcomes: list[Outcome] = []
-        self.forced = any(spec.force for spec in runs)
+        from aswd.config.changes import titles
 
-    def tell(self, place: int, ended: list[Outcome]) -> None:
-        """Say what came of a run."""
+        self.runs, self.request = runs, request
+        self.titles = titles(runs)
+        self.total, self.number = len(runs), 0
+        self.results: list[Outcome] = []
+        self.forced = any(run.force for run in runs)
+
+    def on_result(self, index: int, results: list[Outcome]) -> None:
+        """Print the results of the seeds of a run."""
         self.number += 1
-        self.outcomes += ended
-        spec = self.runs[place]
+        self.results += results
         mark = f"[{self.number}/{self.total}] " if self.total > 1 else ""
-        for word, text in _said(ended).items():
-            print(f"{mark}{spec.title} {text}: {word}", flush=True)
+        for text, seeds in _texts(results).items():
+            print(f"{mark}{self.titles[index]} {seeds}: {text}", flush=True)
         if self.total == 1:
-            print(f"in {spec.folder}")
+            print(f"in {self.runs[index].folder}")
 
     def close(self) -> int:
-        """Say what the sweep came to; the exit code."""
-        words = Counter(outcome.word for outcome in self.outcomes)
+        """Print the summary of the sweep; the exit code."""
+        counts = Counter(result.word for result in self.results)
         left = self.total - self.number
         if self.total > 1:
-            counts = [f"{count} {word}" for word, count in sorted(words.items())] + ([f"{left} not started"] if left else [])
-            print(f"sweep: {', '.join(counts)}")
-        for outcome in self.outcomes:
-            if outcome.word == "failed":
-                print(f"failed: {outcome.run.folder}: {outcome.text} (the traceback is in its error.txt)", file=sys.stderr)
+            parts = [f"{count} {status}" for status, count in sorted(counts.items())] + ([f"{left} not started"] if left else [])
+            print(f"sweep: {', '.join(parts)}")
+        for result in self.results:
+            if result.word == "failed":
+                print(f"failed: {result.run.folder}: {result.text} (the traceback is in its error.txt)", file=sys.stderr)
         if self.request.number is not None:
-            if left or words["interrupted"]:
-                how = "the same command without force=true" if self.forced else "the same command"
-                print(f"stopped as asked; {how} goes on from the checkpoint", file=sys.stderr)
+            if left or counts["interrupted"]:
+                command = "the same command without force=true" if self.forced else "the same command"
+                print(f"stopped; {command} resumes from the checkpoint", file=sys.stderr)
             return 128 + self.request.number
-        return 1 if words["failed"] or words["interrupted"] else 0
+        return 1 if counts["failed"] or counts["interrupted"] else 0
 
 
-def _said(outcomes: list[Outcome]) -> dict[str, str]:
-    """For each thing that happened to seeds of a run, the seeds that it happened to."""
-    words: dict[str, list[int]] = {}
-    for outcome in outcomes:
+def _texts(results: list[Outcome]) -> dict[str, str]:
+    """For each kind of result of the seeds of a run, the seeds that have it."""
+    seeds: dict[str, list[int]] = {}
+    for result in results:
         texts = {
-            "skipped": "done before, skipped (force=true runs it again)",
-            "running": outcome.text or "another process is at it, left to that",
-            "interrupted": outcome.text,
-            "failed": f"failed, {outcome.text}",
-            "done": f"done, {outcome.text}" if len(outcomes) == 1 and outcome.text else "done",
+            "skipped": f"finished before, skipped (force=true runs it again){f': {result.text}' if result.text else ''}",
+            "running": result.text or "already running in another process: skipped",
+            "interrupted": result.text,
+            "failed": f"failed, {result.text}",
+            "done": f"done, {result.text}" if len(results) == 1 and result.text else "done",
         }
-        words.setdefault(texts[outcome.word], []).append(outcome.run.seed)
-    return {word: f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds" for word, seeds in words.items()}
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        seeds.setdefault(texts[result.word], []).append(result.run.seed)
+    return {text: f"seed {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} seeds" for text, numbers in seeds.items()}

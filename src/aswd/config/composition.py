@@ -1,19 +1,17 @@
-"""Hydra, asked to check everything before anything is run, and to speak in one sentence."""
+"""Hydra: command lines and overrides, and all runs of a sweep composed and checked before any of them starts."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from contextlib import redirect_stderr
-from dataclasses import dataclass
-from io import StringIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import hydra
 from hydra import compose, initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra._internal.utils import get_args_parser
-from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -22,50 +20,83 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from aswd.config.groups import register_groups
+from aswd.config.mistakes import check_hydra_override, explain, first_line
 from aswd.config.paths import config_dir
 from aswd.config.resolution import resolve
 from aswd.config.run import RunConfig
-from aswd.distances import available, options
-from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
+from aswd.utils.plugins import config_dirs, load_entry_points, load_plugins, make_working_directory_importable, resolve_plugin
 
 CONFIG_NAME = "train"
 _FAULTS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, KeyError, AttributeError)  # of Hydra on odd input
 
 
-@dataclass
-class Call:
-    """A command line: what to override, whether it is a sweep, and where else to look for configurations."""
+@dataclass(frozen=True)
+class CommandLine:
+    """What a command line says: overrides, whether they are a sweep, and folders with more configurations."""
 
     overrides: list[str]
     multirun: bool = False
-    extra_dir: str | None = None
+    config_dirs: tuple[str, ...] = ()
+    cfg: str | None = None  # print the configuration instead of running it: job, hydra or all
+    package: str | None = None  # print this part of it only
+    hydra_flags: list[str] = field(default_factory=list)  # help, completion and the like, which are Hydra's own
 
 
-def asked(arguments: list[str]) -> Call | None:
-    """What a command line asks to run; ``None`` where it asks Hydra for something else."""
-    try:
-        with redirect_stderr(StringIO()):  # one sentence instead of argparse's many
-            parsed = get_args_parser().parse_args(arguments)
-    except SystemExit:
-        raise UserError("the arguments are not understood: aswd train --help shows what they can be") from None
-    if parsed.help or parsed.hydra_help or parsed.cfg or parsed.info or parsed.shell_completion:
-        return None
-    for flag, value in (("--config-name", parsed.config_name), ("--config-path", parsed.config_path)):
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:
+        raise UserError(f"{message}: aswd train --help shows what there is")
+
+
+def parse_command_line(arguments: list[str]) -> CommandLine:
+    """Read the arguments of a command whose options are Hydra's.
+
+    Raises:
+        UserError: they are not understood, or are of no use here.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-m", "--multirun", action="store_true")
+    parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
+    parser.add_argument("--package", "-p")
+    parser.add_argument("--resolve", action="store_true")  # values are always shown as they are used
+    parser.add_argument("--config-dir", "-cd", action="append", default=[])
+    parser.add_argument("--config-name", "-cn")
+    parser.add_argument("--config-path", "-cp")
+    flags = ("--help", "-h", "--hydra-help", "--version", "--info", "-i", "--shell-completion", "-sc")
+    shown = [one for one in arguments if one.partition("=")[0] in flags]
+    options, rest = parser.parse_known_args([one for one in arguments if one not in shown])
+    unknown = [one for one in rest if one.startswith("-")]
+    if unknown:
+        raise UserError(f"unknown argument {unknown[0]}: aswd train --help shows what there is")
+    for flag, value in (("--config-name", options.config_name), ("--config-path", options.config_path)):
         if value is not None:
             raise UserError(f"{flag} must be left out: the configuration is aswd's own; --config-dir DIR adds a folder to it")
-    if parsed.config_dir is not None and not Path(parsed.config_dir).is_dir():
-        raise UserError(f"--config-dir must be a folder; got {parsed.config_dir!r}")
-    for override in parsed.overrides:
-        if override.lstrip("+~").startswith(("hydra/launcher", "hydra/sweeper")):
-            raise UserError(f"{override} must be left out: launcher=local, pool or slurm says how the runs of a sweep are started")
-    return Call(parsed.overrides, bool(parsed.multirun), parsed.config_dir)
+    check_overrides(rest, options.config_dir)
+    return CommandLine(rest, options.multirun, tuple(options.config_dir), options.cfg, options.package, shown)
 
 
-def hydra_main(arguments: list[str]) -> int:
-    """Hand over to Hydra what is its own: help, completion, the printed configuration; its exit code."""
+def check_overrides(overrides: list[str], folders: list[str]) -> None:
+    """Refuse overrides of Hydra itself, and folders that do not exist.
+
+    Raises:
+        UserError: says what to use instead.
+    """
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UserError(f"--config-dir must be a folder; got {folder!r}")
+    for override in overrides:
+        check_hydra_override(override)
+
+
+def run_hydra(line: CommandLine) -> int:
+    """Hand over to Hydra what is its own: help, completion, its own configuration; its exit code."""
+    import sys
+
+    register_plugins(line)
     former = sys.argv
-    sys.argv = ["aswd train", *arguments]
+    flags = [*line.hydra_flags, *(["--cfg", line.cfg] if line.cfg else []), *(["-m"] if line.multirun else [])]
+    sys.argv = ["aswd train", *flags, *(f"--config-dir={folder}" for folder in line.config_dirs[:1]), *line.overrides]
     try:
         hydra.main(version_base="1.3", config_path=str(config_dir()), config_name=CONFIG_NAME)(lambda config: None)()
     except SystemExit as leaving:
@@ -76,54 +107,74 @@ def hydra_main(arguments: list[str]) -> int:
     return 0
 
 
-def config_store_distances() -> None:
-    """Let a distance that was registered from outside be named in configurations without a file of its own."""
-    store = ConfigStore.instance()
-    for name in available():
-        if not (config_dir() / "distance" / f"{name}.yaml").exists():
-            store.store(group="distance", name=name, node={"name": name, **dict.fromkeys(options(name))})
-
-
-def checked_plan(call: Call) -> list[RunConfig]:
-    """All runs that a call asks for, every one of them checked.
+def register_plugins(line: CommandLine) -> None:
+    """Load what comes from outside, and make all names known to Hydra.
 
     Raises:
-        UserError: one of them asks for something that is not there or makes no sense.
+        UserError: a plug-in that was asked for cannot be loaded.
+    """
+    make_working_directory_importable()
+    load_entry_points()
+    load_plugins(_plugins(line.overrides))
+    register_groups()
+
+
+def plan_runs(line: CommandLine) -> list[RunConfig]:
+    """All runs of a command line, every one of them checked.
+
+    Raises:
+        UserError: one of them has an option that is unknown or not allowed.
     """
     try:
-        return _plan(call)
+        register_plugins(line)
+        with _initialised():
+            return _plan(line)
     except UserError:
         raise
     except _FAULTS as error:
-        raise UserError(f"the configuration does not come together: {_first_line(error)}") from None
+        raise UserError(f"invalid configuration: {first_line(error)}") from None
 
 
-def _plan(call: Call) -> list[RunConfig]:
+@contextmanager
+def _initialised() -> Iterator[None]:
+    GlobalHydra.instance().clear()
     with initialize_config_dir(str(config_dir()), version_base="1.3", job_name="train"):
-        plan, checked = [], {}
-        for job in _jobs(_parsed(call.overrides), call.multirun):
-            # Runs that differ in their seed only are composed once: that takes a tenth of a second.
-            seed, rest = _seed_apart(job)
-            if seed is None or rest not in checked:
-                checked[rest] = resolve(_composed(job, call.extra_dir))
-            spec = checked[rest]
-            plan.append(spec if seed is None else spec.of_seeds(range(seed, seed + len(spec.seeds))))
+        yield
+
+
+def _plan(line: CommandLine) -> list[RunConfig]:
+    plan, checked = [], {}
+    for job in _jobs(_parsed(_absolute_plugins(line.overrides)), line.multirun):
+        # Runs that differ in their seed only are composed once: that takes a twentieth of a second.
+        seed, rest = _split_seed(job)
+        if seed is None or rest not in checked:
+            checked[rest] = resolve(*_composed(job, line.config_dirs))
+        run = checked[rest]
+        plan.append(run if seed is None else run.with_seeds(range(seed, seed + len(run.seeds))))
     if not plan:
-        raise UserError("the sweep asks for no run: one of its ranges is empty")
+        raise UserError("the sweep has no runs: one of its ranges is empty")
     return plan
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
-
-
-def _seed_apart(job: list[str]) -> tuple[int | None, tuple[str, ...]]:
-    """The seed that a job's overrides give in so many digits, if they do, and the other overrides."""
+def _split_seed(job: list[str]) -> tuple[int | None, tuple[str, ...]]:
+    """The seed that a job's overrides give as plain digits, if they do, and the other overrides."""
     digits = [override.removeprefix("seed=") for override in job if override.startswith("seed=")]
     if len(digits) != 1 or not digits[0].isdecimal() or int(digits[0]) >= 2**31:
         return None, tuple(job)
     return int(digits[0]), tuple(override for override in job if not override.startswith("seed="))
+
+
+def _plugins(overrides: list[str]) -> list[str]:
+    """The plug-ins among the overrides: ``plugins=a.py`` or ``plugins=[a.py,b]``."""
+    given = [override.partition("=")[2] for override in overrides if override.lstrip("+").startswith("plugins=")]
+    return [part.strip(" '\"") for value in given for part in value.strip("[]").split(",") if part.strip(" '\"")]
+
+
+def _absolute_plugins(overrides: list[str]) -> list[str]:
+    """The overrides with plug-ins by their absolute paths, so that other processes find them."""
+    names = [resolve_plugin(name) for name in _plugins(overrides)]
+    rest = [override for override in overrides if not override.lstrip("+").startswith("plugins=")]
+    return [*rest, f"plugins={json.dumps(names)}"] if names else rest
 
 
 def _parsed(overrides: list[str]) -> list[Override]:
@@ -135,47 +186,32 @@ def _parsed(overrides: list[str]) -> list[Override]:
 
 
 def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
-    """The overrides of every job."""
+    """The overrides of every job: all combinations of those that sweep."""
     if not multirun:
         for override in overrides:
             if override.is_sweep_override():
                 line = override.input_line
-                raise UserError(f"{line} asks for several runs: a sweep needs -m, as in aswd train -m {line}")
+                raise UserError(f"{line} stands for several runs: a sweep needs -m, as in aswd train -m {line}")
         return [[override.input_line for override in overrides]]
-    (jobs,) = BasicSweeper.split_arguments(overrides, max_batch_size=None)
-    return [list(job) for job in jobs]
+    alternatives = [
+        [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+        if override.is_sweep_override()
+        else [override.input_line]
+        for override in overrides
+    ]
+    return [list(job) for job in product(*alternatives)]
 
 
-def _composed(overrides: list[str], extra_dir: str | None) -> DictConfig:
-    extra = [f"hydra.searchpath=[{json.dumps(str(extra_dir))}]"] if extra_dir else []
+def _composed(overrides: list[str], folders: tuple[str, ...]) -> tuple[DictConfig, dict[str, object]]:
+    """The configuration, and what was chosen in every group."""
+    searched = [*map(str, config_dirs()), *(str(Path(folder).absolute()) for folder in folders)]
+    extra = [f"hydra.searchpath={json.dumps(searched)}"] if searched else []
     try:
-        return compose(CONFIG_NAME, overrides=[*extra, *overrides])
+        config = compose(CONFIG_NAME, overrides=[*extra, *overrides], return_hydra_config=True)
     except _FAULTS:
-        _explain(_parsed(overrides), extra, extra_dir)
+        explain(_parsed(overrides), lambda given: compose(CONFIG_NAME, overrides=[*extra, *given]), searched)
         raise
-
-
-def _explain(overrides: list[Override], extra: list[str], extra_dir: str | None) -> None:
-    """Say which override names no group, no choice of its group or no option, and what is nearest."""
-    loader = GlobalHydra.instance().config_loader()
-    groups = [override for override in overrides if loader.repository.group_exists(override.key_or_group)]
-    for override in groups:
-        group, choice = override.key_or_group, str(override.value())
-        files = Path(extra_dir, group).glob("*.yaml") if extra_dir else []
-        known = [*loader.get_group_options(group), *(file.stem for file in files)]
-        if choice not in known:
-            raise UserError(f"{group} has no choice {choice!r}: {nearest(choice, known)}")
-    config = compose(CONFIG_NAME, overrides=[*extra, *(override.input_line for override in groups)])
-    for override in overrides:
-        if override not in groups and not override.key_or_group.startswith("hydra"):
-            _check_option(override.key_or_group, config)
-
-
-def _check_option(option: str, config: DictConfig) -> None:
-    node, place = config, ""
-    for part in option.split("."):
-        if not OmegaConf.is_dict(node):
-            raise UserError(f"{option} is not an option: {place.rstrip('.')} is a value and has none")
-        if part not in node:
-            raise UserError(f"{option} is not an option: {nearest(place + part, [f'{place}{name}' for name in node])}")
-        node, place = node._get_node(part), f"{place}{part}."
+    choices = OmegaConf.to_container(config.hydra.runtime.choices)
+    OmegaConf.set_struct(config, False)
+    config.pop("hydra")
+    return config, choices

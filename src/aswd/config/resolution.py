@@ -2,158 +2,259 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import typing
+from dataclasses import fields
+from types import NoneType, UnionType
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from aswd.config.run import PathConfig, RunConfig, TrainerConfig
-from aswd.data.registry import DATA, data_settings
-from aswd.distances import READINGS, available, build, options, resolved_options
-from aswd.launchers.configs import LAUNCHERS
-from aswd.tasks.registry import TASKS, task_class, task_settings
-from aswd.tracking.configs import LoggerConfig
-from aswd.utils.checks import check_at_least, check_choice, nearest
+from aswd.config.groups import distance_schema, launchers, loggers, option_names
+from aswd.config.renamed import check_not_renamed
+from aswd.config.run import RunConfig
+from aswd.config.schemas import PathConfig, TopConfig, TrainerConfig
+from aswd.data.registry import DATA, data_config
+from aswd.distances import available, build, options, register
+from aswd.tasks.registry import TASKS, task_class
+from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
+from aswd.utils.imports import import_objects
+from aswd.utils.plugins import load_plugins, make_working_directory_importable
+from aswd.utils.registry import Registry
+
+SECTIONS = ("task", "data", "distance", "trainer", "callbacks", "logger", "launcher", "paths")
+TOP = ("reading", "seed", "replicas", "force", "plugins")
 
 
-def resolve(config: DictConfig) -> RunConfig:
-    """The run that a composed configuration asks for.
+def resolve(config: DictConfig, choices: dict[str, Any] | None = None) -> RunConfig:
+    """The run that a composed configuration describes.
+
+    Args:
+        config: with all groups.
+        choices: what was chosen in every group: the name of a section with a ``_target_`` that does not give one.
 
     Raises:
-        UserError: it asks for something that is not there or makes no sense.
+        UserError: something in it is unknown, missing or not allowed.
     """
-    known = {"task", "data", "distance", "trainer", "logger", "launcher", "paths", "reading", "seed", "replicas", "force"}
-    chosen = OmegaConf.select(config, "data.name")
-    short = getattr(data_settings(chosen), "short", ()) if chosen in DATA else ()  # options of the data with a name at the top too
     for name in config:
-        if name not in known and name not in short:
-            raise UserError(f"{name} is not an option: {nearest(name, [*known, *short])}")
-    for name in sorted(known):
+        if name not in (*SECTIONS, *TOP):
+            check_not_renamed(name)
+            raise UserError(f"{name} is not an option: {nearest(name, [*SECTIONS, *TOP])}")
+    for name in sorted((*SECTIONS, *TOP)):
         if name not in config or OmegaConf.is_missing(config, name):
             raise UserError(f"{name} must be given a value")
-    task = _section(config, "task", _named(config, "task", TASKS, task_settings))
-    data = _section(config, "data", _named(config, "data", DATA, data_settings))
+    choices = choices or {}
+    top = _typed("", {name: config[name] for name in TOP}, TopConfig)
+    task = _named_section(config, "task", TASKS, choices.get("task"))
+    data = _named_section(config, "data", DATA, choices.get("data"))
     _check_kind(task, data)
-    trainer, logger, paths = (
-        _section(config, name, schema) for name, schema in (("trainer", TrainerConfig), ("logger", LoggerConfig), ("paths", PathConfig))
+    trainer, paths = _section(config, "trainer", TrainerConfig), _section(config, "paths", PathConfig)
+    launcher = _named_section(config, "launcher", launchers(), choices.get("launcher"))
+    name, distance = _distance(config, choices.get("distance"))
+    run = RunConfig(
+        task=task,
+        data=data,
+        distance_name=name,
+        distance=distance,
+        reading=top.reading,
+        seeds=tuple(range(top.seed, top.seed + top.replicas)),
+        trainer=trainer,
+        launcher=launcher,
+        callbacks=_targets(config, "callbacks", None),
+        loggers=_targets(config, "logger", loggers()),
+        paths=paths,
+        force=top.force,
+        plugins=tuple(top.plugins),
     )
-    _check_devices(task, trainer)
-    launcher = _section(config, "launcher", _named(config, "launcher", LAUNCHERS, LAUNCHERS.__getitem__))
-    top = _section(OmegaConf.create({"run": {name: config[name] for name in ("reading", "seed", "replicas", "force")}}), "run", _Top)
-    task = _read(task, data, top.reading)
-    name, distance = _distance(config, task, data, top.reading)
-    seeds = tuple(range(top.seed, top.seed + top.replicas))
-    return RunConfig(task, data, name, distance, top.reading, seeds, trainer, logger, paths, top.force, launcher)
+    _check_together(run)
+    return run
 
 
-@dataclass
-class _Top:
-    reading: str
-    seed: int
-    replicas: int
-    force: bool
-
-    def __post_init__(self) -> None:
-        check_choice("reading", self.reading, READINGS)
-        check_at_least("seed", self.seed, 0, whole=True)
-        check_at_least("replicas", self.replicas, 1, whole=True)
-        if self.seed + self.replicas > 2**32:
-            raise ValueError(f"seed must leave the last replica's seed below 2^32; got seed {self.seed} with {self.replicas} replicas")
+def from_plain(content: dict[str, Any]) -> RunConfig:
+    """The run whose :meth:`~aswd.config.run.RunConfig.plain` this is, in any process."""
+    content = dict(content)
+    load_plugins(content["plugins"])
+    seeds = content.pop("seeds", None)
+    run = resolve(OmegaConf.create(content if seeds is None else {**content, "seed": seeds[0], "replicas": 1}))
+    return run if seeds is None else run.with_seeds(seeds)
 
 
-_KINDS = {
-    "int": "a whole number",
-    "int | None": "a whole number or null",
-    "float": "a number",
-    "float | None": "a number or null",
-    "bool": "true or false",
-    "bool | None": "true, false or null",
-    "str": "a text",
-    "str | None": "a text or null",
-    "list[float]": "a list of numbers",
-    "list[float] | None": "a list of numbers or null",
-    "list[str]": "a list of texts",
-    "dict[str, Any]": "a group of options, as in {qos: long}",
-}
+def check_type(option: str, kind: Any, value: Any) -> str:
+    """The sentence on a value that is not of the type of its option."""
+    return f"{option} must be {describe_type(kind)}; got {value!r}"
 
 
-def _named(config: DictConfig, section: str, known: dict[str, Any], schema_of: Any) -> type:
-    name = OmegaConf.select(config, f"{section}.name")
-    if name not in known:
-        raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), known)}")
-    return schema_of(name)
+def describe_type(kind: Any) -> str:
+    """A type in words.
+
+    >>> describe_type(int | None), describe_type(list[float])
+    ('a whole number or null', 'a list of numbers')
+    """
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", NoneType: "null", dict: "a group of options"}
+    if typing.get_origin(kind) in (UnionType, typing.Union):
+        parts = [describe_type(part) for part in typing.get_args(kind)]
+        return " or ".join(parts) if len(parts) < 3 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+    if typing.get_origin(kind) is list:
+        return {float: "a list of numbers", int: "a list of whole numbers", str: "a list of texts"}.get(typing.get_args(kind)[0], "a list")
+    return words.get(typing.get_origin(kind) or kind, "another value")
 
 
-def _check_kind(task: Any, data: Any) -> None:
-    """A flow has no use for photographs."""
-    wanted = task_class(task.name).data_kind
-    if data.kind != wanted:
-        fitting = [name for name in DATA if data_settings(name).kind == wanted]
-        raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
-
-
-def _check_devices(task: Any, trainer: TrainerConfig) -> None:
-    """Several processes share a batch in equal parts."""
-    if trainer.devices == 1:
-        return
-    if not task_class(task.name).several_devices:
-        raise UserError(f"trainer.devices must be 1 for task={task.name}, whose batches are not shared; got {trainer.devices}")
-    if task.batch_size % trainer.devices:
-        raise UserError(f"task.batch_size must be a multiple of trainer.devices, {trainer.devices}; got {task.batch_size}")
-
-
-def _section(config: DictConfig, section: str, schema: type) -> Any:
-    """The settings of a section, typed and checked."""
-    given, names = config[section], [f.name for f in fields(schema)]
-    prefix = "" if section == "run" else f"{section}."
-    if not OmegaConf.is_dict(given):
-        raise UserError(f"{section} must be the name of a configuration; got {given!r}")
+def _typed(prefix: str, given: Any, schema: type) -> Any:
+    """The options of a section, typed and checked."""
+    names, hints = option_names(schema), typing.get_type_hints(schema)
     for name in given:
         if name not in names:
+            check_not_renamed(f"{prefix}{name}")
             raise UserError(f"{prefix}{name} is not an option: {nearest(name, names)}")
     typed = OmegaConf.structured(schema)
     for name in given:
         try:
             typed[name] = given[name]
         except OmegaConfBaseException:
-            kind = next(f.type for f in fields(schema) if f.name == name)
-            raise UserError(f"{prefix}{name} must be {_KINDS.get(kind, kind)}; got {OmegaConf.to_container(given)[name]!r}") from None
+            value = OmegaConf.to_container(given)[name] if OmegaConf.is_config(given) else given[name]
+            raise UserError(check_type(f"{prefix}{name}", hints[name], value)) from None
+    missing = [name for name in names if OmegaConf.is_missing(typed, name)]
+    if missing:
+        raise UserError(f"{prefix}{missing[0]} must be given a value")
     try:
         return OmegaConf.to_object(typed)
     except ValueError as error:
         raise UserError(f"{prefix}{error}") from None
     except OmegaConfBaseException as error:
-        raise UserError(f"{section} is not complete: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{prefix.rstrip('.')}: {str(error).splitlines()[0]}") from None
 
 
-def _read(task: Any, data: Any, reading: str) -> Any:
-    """The settings of a task, those that are null as the reading has them for the data."""
-    given = task_class(task.name).reading_defaults(reading, data.name)
-    return replace(task, **{name: value for name, value in given.items() if getattr(task, name) is None})
+def _section(config: DictConfig, section: str, schema: type) -> Any:
+    if not OmegaConf.is_dict(config[section]):
+        raise UserError(f"{section} must be the name of a configuration; got {config[section]!r}")
+    return _typed(f"{section}.", config[section], schema)
 
 
-def _distance(config: DictConfig, task: Any, data: Any, reading: str) -> tuple[str, dict[str, Any]]:
-    """Name and options of the distance: the user's over the task's over the reading's."""
-    section = OmegaConf.to_container(config.distance, resolve=True)
-    name = section.pop("name", None)
+def _named_section(config: DictConfig, section: str, registry: Registry, choice: Any) -> Any:
+    """A section whose ``name`` or ``_target_`` says which options it has."""
+    given = config[section]
+    if not OmegaConf.is_dict(given):
+        raise UserError(f"{section} must be the name of a configuration; got {given!r}")
+    name = given.get("name")
+    if "_target_" in given:
+        target, given = import_target(f"{section}._target_", given["_target_"]), _without_target(given)
+        name = str(name or choice or target.__name__)
+        given["name"] = name
+        if name not in registry or registry.target(name) is not target:
+            _register(registry.register, name, target, section)
+    if name not in registry:
+        raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), registry)}")
+    return _typed(f"{section}.", given, registry.config(name))
+
+
+def _distance(config: DictConfig, choice: Any) -> tuple[str, dict[str, Any]]:
+    """Name and options of the distance."""
+    given = config.distance
+    if not OmegaConf.is_dict(given):
+        raise UserError(f"distance must be the name of a configuration; got {given!r}")
+    name = given.get("name")
+    if "_target_" in given:
+        target, given = import_target("distance._target_", given["_target_"]), _without_target(given)
+        name = str(name or choice or target.__name__)
+        _register(register, name, target, "distance")
     if name not in available():
         raise UserError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
-    given = {option: value for option, value in section.items() if value is not None}
-    if "seed" in given:
+    if given.get("seed") is not None:
         raise UserError(f"distance.seed must be left to the run, whose seed it is; got {given['seed']!r}: use seed={given['seed']}")
-    known = options(name)
     for option in given:
-        if option not in known:
-            raise UserError(f"distance.{option} is not an option of {name}: {nearest(option, known)}")
+        if option not in ("name", *options(name)):
+            check_not_renamed(f"distance.{option}")
+            raise UserError(f"distance.{option} is not an option of {name}: {nearest(option, options(name))}")
+    typed = _typed("distance.", {key: value for key, value in given.items() if key not in ("name", "seed")}, distance_schema(name))
+    values = {f.name: getattr(typed, f.name) for f in fields(typed) if f.name != "name"}
+    return name, ({**values, "seed": None} if "seed" in options(name) else values)
+
+
+def _targets(config: DictConfig, group: str, registry: Registry | None) -> dict[str, Any]:
+    """Callbacks or loggers by name: options of one of ours, or a ``_target_`` with its arguments."""
+    given = config[group]
+    if given is None:
+        return {}
+    if not OmegaConf.is_dict(given):
+        raise UserError(f"{group} must be a group of configurations; got {given!r}")
+    nodes: dict[str, Any] = {}
+    for name, node in given.items():
+        if OmegaConf.is_dict(node) and "_target_" in node:
+            import_target(f"{group}.{name}._target_", node["_target_"])
+            nodes[name] = OmegaConf.to_container(node, resolve=True)
+        elif registry is not None and name in registry:
+            nodes[name] = _typed(f"{group}.{name}.", node, registry.config(name))
+        elif node is not None:
+            check_not_renamed(f"{group}.{name}")
+            raise UserError(f"{group}.{name} must have a _target_, as in +{group}.{name}._target_=my_module.MyClass; got {_shown(node)}")
+    return nodes
+
+
+def import_target(option: str, target: Any) -> Any:
+    """The class or function that a ``_target_`` names, modules of the working directory included.
+
+    Raises:
+        UserError: it cannot be imported.
+    """
+    make_working_directory_importable()
+    module, _, name = str(target).rpartition(".")
     try:
-        resolved = resolved_options(name, reading=reading, **{**task_class(task.name).distance_defaults(name, reading), **given})
-        distance = build(name, reading=reading, **resolved)
+        return import_objects(f"{module}:{name}")[0]
+    except Exception as error:
+        reason = f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0]}"
+        raise UserError(f"{option} must name a class or function that can be imported; got {target!r} ({reason})") from None
+
+
+def _without_target(given: DictConfig) -> dict[str, Any]:
+    return {key: value for key, value in OmegaConf.to_container(given, resolve=True).items() if key != "_target_"}
+
+
+def _register(add: Any, name: str, target: Any, section: str) -> None:
+    try:
+        add(name)(target)
+    except ValueError as error:
+        raise UserError(f"{section}.name: {error}") from None
+
+
+def _shown(node: Any) -> Any:
+    return OmegaConf.to_container(node) if isinstance(node, DictConfig | ListConfig) else node
+
+
+def _check_kind(task: Any, data: Any) -> None:
+    """A flow has no use for photographs; parts from outside that say nothing are taken as they are."""
+    wanted, kind = getattr(task, "data_kind", None), getattr(data, "kind", None)
+    if wanted is not None and kind is not None and kind != wanted:
+        fitting = [name for name in DATA if getattr(data_config(name), "kind", wanted) == wanted]
+        raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
+
+
+def _check_together(run: RunConfig) -> None:
+    """What only all sections together can say: the distance's own checks, the task's, Lightning's."""
+    try:
+        distance = build(run.distance_name, **run.distance)
     except (TypeError, ValueError) as error:
+        known = options(run.distance_name)
         raise UserError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
     try:
-        task_class(task.name).check(task, data, distance)
+        run.trainer.check_with_lightning()
     except ValueError as error:
-        raise UserError(f"{error}") from None
-    return name, resolved
+        raise UserError(f"trainer: {error}") from None
+    task = task_class(run.task.name)
+    _check_devices(run, task)
+    if hasattr(task, "check"):
+        try:
+            task.check(run.task, run.data, distance)
+        except ValueError as error:
+            raise UserError(f"{error}") from None
+
+
+def _check_devices(run: RunConfig, task: type) -> None:
+    """Several devices share a batch in equal parts."""
+    devices = run.trainer.devices
+    if devices == 1 or not hasattr(task, "several_devices"):
+        return
+    if not task.several_devices:
+        raise UserError(f"trainer.devices must be 1 for task={run.task.name}, whose batches are not shared; got {devices}")
+    if isinstance(devices, int) and devices > 1 and run.task.batch_size % devices:
+        raise UserError(f"task.batch_size must be a multiple of trainer.devices, {devices}; got {run.task.batch_size}")

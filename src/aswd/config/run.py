@@ -1,91 +1,72 @@
-"""What a run is: its settings, its distance, its seeds, and the key under which it is stored."""
+"""What a run is: one resolved, typed, immutable configuration. Its key, folder, title and files are derived from it."""
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import yaml
 
-from aswd.distances import build, options
-from aswd.launchers.configs import LauncherConfig, LocalConfig
-from aswd.runs.store import Run, canonical, key_of
-from aswd.tasks.registry import task_class
-from aswd.tracking.configs import LoggerConfig
-from aswd.utils.checks import check_at_least, check_choice
+from aswd.config.schemas import PathConfig, TrainerConfig
+from aswd.data.registry import DATA
+from aswd.distances import build, distance_info
+from aswd.tasks.registry import TASKS
+from aswd.utils.fields import is_in_key
+from aswd.utils.imports import call_with
+from aswd.utils.plugins import plugin_info
 
+if TYPE_CHECKING:
+    from pytorch_lightning import LightningDataModule, LightningModule
+    from torch import nn
 
-@dataclass
-class TrainerConfig:
-    """How a run is carried out; nothing here but ``max_steps`` and ``precision`` changes its numbers.
-
-    Args:
-        accelerator: ``auto``, ``cpu`` or ``gpu``.
-        devices: processes, each with a device of its own, that share every batch of a run.
-        precision: ``32``, or ``bf16-mixed`` for networks in bfloat16 where that is good enough; distances are in float32 all the same.
-        deterministic: refuse operations that do not give the same bits every time.
-        max_steps: cut the run short.
-        threads: of the CPU; torch's choice, if nothing is said.
-        checkpoint_seconds: time between two checkpoints.
-        progress: show a progress bar.
-    """
-
-    accelerator: str = "auto"
-    devices: int = 1
-    precision: str = "32"
-    deterministic: bool = False
-    max_steps: int | None = None
-    threads: int | None = None
-    checkpoint_seconds: float = 30.0
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice("accelerator", self.accelerator, ["auto", "cpu", "gpu"])
-        if self.accelerator == "gpu" and not torch.cuda.is_available():
-            raise ValueError("accelerator must be 'cpu' or 'auto' on this machine, where torch sees no GPU; got 'gpu'")
-        check_at_least("devices", self.devices, 1, whole=True)
-        if self.accelerator != "cpu" and torch.cuda.is_available() and self.devices > torch.cuda.device_count():
-            raise ValueError(f"devices must be at most the number of GPUs, {torch.cuda.device_count()}; got {self.devices}")
-        check_choice("precision", self.precision, ["32", "bf16-mixed"])
-        for name in ("max_steps", "threads"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
-        check_at_least("checkpoint_seconds", self.checkpoint_seconds, 0)
-
-
-@dataclass
-class PathConfig:
-    """Where things are written.
-
-    Args:
-        output_dir: the folder of runs, reports and whatever else is written.
-    """
-
-    output_dir: str = "outputs"
-
-    def __post_init__(self) -> None:
-        if not self.output_dir.strip():
-            raise ValueError("output_dir must be a folder; got an empty text")
+VERSION = 2  # of what a key is made of
+# Callbacks of Lightning that only watch; any other may change the numbers, and is part of the key.
+WATCHING = frozenset(
+    f"pytorch_lightning.callbacks.{name}"
+    for name in (
+        *("DeviceStatsMonitor", "LearningRateMonitor", "ModelCheckpoint", "ModelSummary", "OnExceptionCheckpoint", "RichModelSummary"),
+        *("RichProgressBar", "ThroughputMonitor", "TQDMProgressBar"),
+    )
+)
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that a run is: settings, distance, seeds."""
+    """All options of the runs of some seeds, every value as it is used.
+
+    Args:
+        task: options of the task, a dataclass with its ``name``.
+        data: options of the data set, likewise.
+        distance_name: the distance.
+        distance: every option of it.
+        reading: which reading of the paper chose the values that the user did not.
+        seeds: one per replica.
+        trainer: arguments of Lightning's trainer.
+        callbacks: the user's own, by name: ``{"_target_": ..., option: value}``.
+        loggers: by name: options of ours, or ``{"_target_": ..., option: value}``.
+        launcher: options of what starts the runs.
+        paths: folders.
+        force: run again what is done.
+        plugins: files or modules that bring parts of the run.
+    """
 
     task: Any
     data: Any
     distance_name: str
-    distance: dict[str, Any]  # every option, as the distance has it
+    distance: dict[str, Any]
     reading: str
     seeds: tuple[int, ...]
     trainer: TrainerConfig
-    logger: LoggerConfig
-    paths: PathConfig
-    force: bool
-    launcher: LauncherConfig = field(default_factory=LocalConfig)
+    launcher: Any
+    callbacks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    loggers: dict[str, Any] = field(default_factory=dict)
+    paths: PathConfig = field(default_factory=PathConfig)
+    force: bool = False
+    plugins: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -99,34 +80,33 @@ class RunConfig:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What changes the numbers of the run, but for the seed.
+        """The values of everything that changes the numbers of the run, but for the seed."""
+        trainer = _values(self.trainer)
+        iterations = getattr(self.task, "iterations", None)
+        if iterations is not None and (trainer["max_steps"] or iterations) >= iterations:
+            trainer["max_steps"] = None  # ends nothing early
+        trainer["precision"] = trainer["precision"].removesuffix("-true") if "32" in trainer["precision"] else trainer["precision"]
+        return {
+            "version": VERSION,
+            "task": _values(self.task),
+            "data": {**_values(self.data), **getattr(self.data, "contents", {})},
+            "distance": {"name": self.distance_name, **{name: v for name, v in self.distance.items() if name not in ("seed", "validate")}},
+            "trainer": trainer,
+            "callbacks": {name: node for name, node in self.callbacks.items() if _long_name(node["_target_"]) not in WATCHING},
+            "code": self.code,
+        }
 
-        Options that have their default are left out: one that is added later, its default being what was done before, leaves
-        the keys of finished runs as they are. (``version`` is to be raised when a default itself is changed.)
-        """
-        defaults = options(self.distance_name)
-        distance = {
-            name: value
-            for name, value in self.distance.items()
-            if name not in ("seed", "validate") and canonical(value) != canonical(defaults.get(name))
-        }
-        found = {
-            "version": 1,
-            "task": _changed(self.task, task_class(self.task.name).reading_defaults("reference", self.data.name)),
-            "data": _changed(self.data, {}),
-            "distance": {"name": self.distance_name, **distance},
-        }
-        cut = self.trainer.max_steps
-        iterations = getattr(self.task, "iterations", None)  # null where the task counts in epochs
-        if cut is not None and (iterations is None or cut < iterations):
-            found["max_steps"] = cut
-        if self.trainer.precision != "32":
-            found["precision"] = self.trainer.precision
-        return found
+    @property
+    def code(self) -> dict[str, Any]:
+        """Module, version and source digest of every part of the run that is not aswd's own."""
+        parts = {"task": TASKS[self.task.name].module, "data": DATA[self.data.name].module}
+        parts |= {f"callbacks.{name}": node["_target_"].rpartition(".")[0] for name, node in self.callbacks.items()}
+        info = {name: plugin_info(module) for name, module in parts.items()} | {"distance": distance_info(self.distance_name)}
+        return {name: content for name, content in info.items() if content is not None}
 
     @property
     def key(self) -> str:
-        """The identity in ten digits."""
+        """Ten hexadecimal digits that stand for :attr:`identity`."""
         return key_of(self.identity)
 
     @property
@@ -134,41 +114,97 @@ class RunConfig:
         """Where the seeds of this run have their folders."""
         return Path(self.paths.output_dir, "runs", self.task.name, self.data.name, self.distance_name, self.key)
 
-    def run(self, seed: int) -> Run:
-        """The record of one seed."""
-        return Run(self.folder / f"seed={seed}")
+    def seed_folder(self, seed: int) -> Path:
+        """Where the record of one seed is."""
+        return self.folder / f"seed={seed}"
 
-    def of_seeds(self, seeds: Sequence[int]) -> RunConfig:
+    def with_seeds(self, seeds: Sequence[int]) -> RunConfig:
         """The same for other seeds."""
         return replace(self, seeds=tuple(seeds))
 
-    def build_distance(self) -> torch.nn.Module:
-        """The distance, with one random stream a seed."""
-        given = {**self.distance, "seed": list(self.seeds)} if "seed" in self.distance else self.distance
-        return build(self.distance_name, reading=self.reading, **given)
+    def build_distance(self) -> nn.Module:
+        """The distance, with one random stream per seed."""
+        options = {**self.distance, "seed": list(self.seeds)} if "seed" in self.distance else self.distance
+        return build(self.distance_name, **options)
+
+    def build_task(self) -> LightningModule:
+        """The task, with its distance."""
+        return call_with(TASKS.target(self.task.name), _options(self.task), distance=self.build_distance(), seeds=self.seeds)
+
+    def build_data(self) -> LightningDataModule:
+        """The data module; where the task has a batch size, it is given that."""
+        context = {"batch_size": self.task.batch_size} if hasattr(self.task, "batch_size") else {}
+        return call_with(DATA.target(self.data.name), _options(self.data), seeds=self.seeds, **context)
 
     def plain(self) -> dict[str, Any]:
-        """Everything in plain containers, for files and mirrors."""
-        distance = {"name": self.distance_name, **{k: list(v) if isinstance(v, tuple) else v for k, v in self.distance.items()}}
+        """Everything in plain containers, as the configuration is composed, printed and kept in records."""
+        whole = self.seeds == tuple(range(self.seeds[0], self.seeds[0] + len(self.seeds)))
         return {
             "task": asdict(self.task),
             "data": asdict(self.data),
-            "distance": {name: value for name, value in distance.items() if name != "seed"},
+            "distance": {"name": self.distance_name, **{k: plain_value(v) for k, v in self.distance.items() if k != "seed"}},
             "reading": self.reading,
-            "seeds": list(self.seeds),
+            **({"seed": self.seeds[0], "replicas": len(self.seeds)} if whole else {"seeds": list(self.seeds)}),
             "trainer": asdict(self.trainer),
+            "callbacks": plain_value(self.callbacks),
+            "logger": {name: asdict(node) if is_dataclass(node) else plain_value(node) for name, node in self.loggers.items()},
+            "launcher": asdict(self.launcher),
+            "paths": asdict(self.paths),
+            "force": self.force,
+            "plugins": list(self.plugins),
         }
 
+    def to_yaml(self) -> str:
+        """What ``--cfg job`` prints and ``config.yaml`` of a record holds."""
+        return yaml.safe_dump(self.plain(), sort_keys=False)
 
-def _changed(settings: Any, read: dict[str, Any]) -> dict[str, Any]:
-    """The settings that differ from their defaults, or from what is ``read`` for null ones, of those that change the numbers.
+    def __reduce__(self) -> tuple:
+        """As plain containers: another process loads the plug-ins before it builds anything of them."""
+        from aswd.config.resolution import from_plain
 
-    Also what is in the files that they name.
-    """
-    found = dict(getattr(settings, "contents", {}))
-    for f in fields(settings):
-        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
-        default = read.get(f.name) if default is None else default
-        if f.name == "name" or (getattr(settings, f.name) != default and not f.metadata.get("neutral")):
-            found[f.name] = getattr(settings, f.name)
-    return found
+        return from_plain, (self.plain(),)
+
+
+def key_of(identity: dict[str, Any]) -> str:
+    """The first ten hexadecimal digits of the SHA-256 of what a run is."""
+    text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def seeds_of(content: dict[str, Any]) -> list[int]:
+    """The seeds of a configuration in plain containers, as :meth:`RunConfig.plain` gives it."""
+    first = int(content.get("seed", 0))
+    return [int(seed) for seed in content.get("seeds", range(first, first + int(content.get("replicas", 1))))]
+
+
+def canonical(value: Any) -> Any:
+    """One spelling for what is equal: 2 and 2.0, a list and a tuple."""
+    if isinstance(value, dict):
+        return {str(k): canonical(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [canonical(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def plain_value(value: Any) -> Any:
+    """Lists and dictionaries instead of tuples and the like."""
+    if isinstance(value, dict):
+        return {key: plain_value(v) for key, v in value.items()}
+    return [plain_value(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _values(section: Any) -> dict[str, Any]:
+    return {f.name: value for f in fields(section) if is_in_key(f, value := getattr(section, f.name))}
+
+
+def _options(section: Any) -> dict[str, Any]:
+    return {f.name: getattr(section, f.name) for f in fields(section)}
+
+
+def _long_name(target: str) -> str:
+    """The place where Lightning's callbacks are imported from, whichever of its names is given."""
+    prefix, _, name = target.rpartition(".")
+    is_lightning = prefix.startswith(("pytorch_lightning.callbacks", "lightning.pytorch.callbacks"))
+    return f"pytorch_lightning.callbacks.{name}" if is_lightning else target

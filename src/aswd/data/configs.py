@@ -6,7 +6,7 @@ They stand apart from the data modules, which import Lightning: a configuration 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,7 +74,9 @@ class PointsConfig:
             setattr(self, f"{side}_digest", digest)
         if len({cloud.dim for cloud in self.clouds.values()}) > 1:
             dims = {side: cloud.dim for side, cloud in self.clouds.items()}
-            raise ValueError(f"source must have the dimension of target, {dims['target']}; got {self.source!r} of dimension {dims['source']}")
+            raise ValueError(
+                f"source must have the dimension of target, {dims['target']}; got {self.source!r} of dimension {dims['source']}"
+            )
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from aswd.data.images import SPLITS, ImageData
-from aswd.data.registry import DATA, data_module, data_settings
+from aswd.data.registry import DATA, data_config, data_module
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 from aswd.utils.fields import options_of
@@ -40,7 +40,7 @@ def describe(name: str, root: str | None = None) -> str:
         return _features(root or "data")
     if name not in DATA:
         raise UserError(f"no data are called {name!r}: {nearest(name, [*DATA, FEATURES])}")
-    schema = data_settings(name)
+    schema = data_config(name)
     given = {} if root is None else {"root": root}
     if root is not None and "root" not in {f.name for f in fields(schema)}:
         raise UserError(f"--root must be left out for {name}, which is computed and not read")

@@ -1,34 +1,63 @@
-"""Data sets by name: their data module and their configuration class."""
+"""Data sets by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aswd.utils.imports import import_objects
+from aswd.utils.registry import Entry, Registry
 
 _CONFIGS = "aswd.data.configs"
-_TOY = ("aswd.data.toy:ToyTargets", f"{_CONFIGS}:ToyConfig")
-_TOY_NAMES = ("swiss_roll", "moons", "circle", "rectangle", "gaussians_8", "gaussians_25", "knot", "heart")
-_PAIR = ("aswd.data.photographs:Photographs", f"{_CONFIGS}:PhotographConfig")
-_PAIR_NAMES = ("photographs", "china_flower", "astronaut_coffee", "rocket_chelsea")
-DATA: dict[str, tuple[str, str]] = {  # name -> data module, configuration class; nothing is imported before it is needed
-    **dict.fromkeys(_TOY_NAMES, _TOY),
-    **dict.fromkeys(("shapes", "solids"), ("aswd.data.shapes:Shapes", f"{_CONFIGS}:ShapesConfig")),
-    "points": ("aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig"),
-    "synthetic": ("aswd.data.images:Synthetic", f"{_CONFIGS}:SyntheticConfig"),
-    **dict.fromkeys(("mnist", "fashion_mnist"), ("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig")),
-    "cifar10": ("aswd.data.cifar10:Cifar10", f"{_CONFIGS}:Cifar10Config"),
-    "celeba": ("aswd.data.celeba:CelebA", f"{_CONFIGS}:CelebAConfig"),
-    "image_folder": ("aswd.data.image_folder:ImageFolder", f"{_CONFIGS}:ImageFolderConfig"),
-    **dict.fromkeys(_PAIR_NAMES, _PAIR),
-}
 
 
-def data_settings(name: str) -> type:
-    """The configuration class of the data set ``name``."""
-    return import_objects(DATA[name][1])[0]
+def _toy(about: str) -> Entry:
+    return Entry("aswd.data.toy:ToyTargets", f"{_CONFIGS}:ToyConfig", about)
+
+
+def _pair(about: str, **sides: str) -> Entry:
+    return Entry("aswd.data.photographs:Photographs", f"{_CONFIGS}:PhotographConfig", about, defaults=sides)
+
+
+def _shapes(about: str, *shapes: str) -> Entry:
+    return Entry("aswd.data.shapes:Shapes", f"{_CONFIGS}:ShapesConfig", about, defaults={"shapes": list(shapes)})
+
+
+DATA = Registry(
+    "data set",
+    context=("seeds",),
+    entries={
+        "swiss_roll": _toy("the swiss roll of scikit-learn, seen from the side, without noise"),
+        "moons": _toy("two half circles, without noise"),
+        "circle": _toy("a ring with noise 0.01"),
+        "rectangle": _toy("uniform on [-1, 1]^2"),
+        "gaussians_8": _toy("eight Gaussians on a circle"),
+        "gaussians_25": _toy("a 5 x 5 grid of Gaussians"),
+        "knot": _toy("a closed curve that crosses itself"),
+        "heart": _toy("a heart-shaped curve"),
+        "shapes": _shapes("point clouds in the plane: shapes by name, from images, meshes or point files", "ring", "heart", "cross"),
+        "solids": _shapes("point clouds in space: a sphere, a cube and a torus", "sphere", "cube", "torus"),
+        "points": Entry(
+            "aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig", "a point cloud from a .npy or .csv file: data.target=FILE"
+        ),
+        "synthetic": Entry("aswd.data.images:Synthetic", f"{_CONFIGS}:SyntheticConfig", "coloured discs: images without a download"),
+        "mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 handwritten digits, 28 x 28, grey"),
+        "fashion_mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 articles of clothing, 28 x 28, grey"),
+        "cifar10": Entry("aswd.data.cifar10:Cifar10", f"{_CONFIGS}:Cifar10Config", "50 000 and 10 000 images of ten classes, at 64 x 64"),
+        "celeba": Entry("aswd.data.celeba:CelebA", f"{_CONFIGS}:CelebAConfig", "162 770 and 19 962 aligned faces, at 64 x 64"),
+        "image_folder": Entry("aswd.data.image_folder:ImageFolder", f"{_CONFIGS}:ImageFolderConfig", "any folder of images: data.root=DIR"),
+        "photographs": _pair("two images, files or built in: data.source=FILE data.target=FILE"),
+        "china_flower": _pair("a pagoda in the colours of a dahlia (images of scikit-learn)", source="china", target="flower"),
+        "astronaut_coffee": _pair("a portrait in the colours of a cup of coffee", source="astronaut", target="coffee"),
+        "rocket_chelsea": _pair("a rocket in the colours of a cat", source="rocket", target="chelsea"),
+    },
+)
+register = DATA.register
 
 
 def data_module(name: str) -> Any:
     """The data module class of the data set ``name``."""
-    return import_objects(DATA[name][0])[0]
+    return DATA.target(name)
+
+
+def data_config(name: str) -> type:
+    """The dataclass of the options of the data set ``name``."""
+    return DATA.config(name)

@@ -1,4 +1,4 @@
-"""Sliced Wasserstein distances: one formula, three choices (projection, directions, what is maximised).
+"""Sliced Wasserstein distances: one formula, with a choice of projection, directions and what is maximised.
 
 >>> import torch
 >>> from aswd.distances import build
@@ -9,7 +9,7 @@ torch.Size([])
 
 from aswd.utils.numpy_features import prefer_avx2
 
-prefer_avx2()  # before numpy is imported: see there
+prefer_avx2()  # must come before the import of numpy
 
 from aswd.distances import family  # noqa: F401  registers the names
 from aswd.distances.augmented import Augmented, NonInjective
@@ -21,7 +21,18 @@ from aswd.distances.neural import Neural
 from aswd.distances.one_dimensional import wasserstein_1d
 from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Polynomial, Projection
-from aswd.distances.registry import READINGS, available, build, build_options, options, register, resolved_options
+from aswd.distances.registry import (
+    READINGS,
+    available,
+    build,
+    build_options,
+    distance_info,
+    option_types,
+    options,
+    origin,
+    register,
+    resolved_options,
+)
 from aswd.distances.sliced import SlicedDistance
 
 __all__ = [
@@ -47,7 +58,10 @@ __all__ = [
     "available",
     "build",
     "build_options",
+    "distance_info",
+    "option_types",
     "options",
+    "origin",
     "register",
     "resolved_options",
     "wasserstein_1d",

@@ -1,7 +1,7 @@
 r"""Augmented projections: p(x, theta) = <g(x), theta> with a map g to a hypersurface (the paper's spatial Radon transform).
 
-g must be injective for a metric. The paper's choice is to concatenate, g(x) = [x, phi(x)]; its ablations take phi alone (not
-injective), and the invertible flows of :mod:`aswd.distances.flows`.
+The distance is a metric if g is injective. The paper concatenates, g(x) = [x, phi(x)]; its ablations use phi alone (not injective) and the
+invertible flows of :mod:`aswd.distances.flows`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ACTIVATIONS = {
     "leaky_relu": functional.leaky_relu,
     "tanh": torch.tanh,
 }
-# Their derivatives, as functions of what comes out.
+# Their derivatives, as functions of their values.
 _SLOPES = {
     "relu": lambda phi: phi > 0,
     "leaky_relu": lambda phi: (phi > 0).to(phi.dtype).clamp_min_(0.01),
@@ -33,7 +33,7 @@ _SLOPES = {
 
 
 class AugmentedProjection(Linear):
-    """Base of the projections <g(x), theta> with a map g; which of the readings apply is decided by it."""
+    """Base of the projections <g(x), theta> with a map g, to which the readings of the paper apply."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Augmented(AugmentedProjection):
 
     @property
     def closed_form(self) -> bool:
-        """A subclass may be anything."""
+        """Not of subclasses, which may override anything."""
         return type(self) in (Augmented, NonInjective)
 
     def parameter_gradients(
@@ -80,6 +80,6 @@ class Augmented(AugmentedProjection):
 
 @dataclass
 class NonInjective(Augmented):
-    """g(x) = phi(x) alone, which may carry different points to one: d_theta = expansion * d."""
+    """g(x) = phi(x) alone, which may map different points to the same one: d_theta = expansion * d."""
 
     injective: ClassVar[bool] = False

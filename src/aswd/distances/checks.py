@@ -1,4 +1,4 @@
-"""What a distance refuses, each in one sentence that names the argument, the value and what is allowed."""
+"""Checks of the arguments and results of distances: each raises one sentence with the argument, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,29 @@ from aswd.utils.checks import check_at_least, shown
 def check_seed(seed: object) -> int | list[int] | None:
     """A seed as :class:`Streams` keeps it: a whole number, a list of them, or ``None``."""
     if seed is None or isinstance(seed, Real):
-        return None if seed is None else _check_one_seed(seed, seed)
+        return None if seed is None else _check_integer(seed, seed)
     seeds = seed.tolist() if hasattr(seed, "tolist") else list(seed) if isinstance(seed, Sequence) else [None]
-    return [_check_one_seed(s, seed) for s in seeds] if isinstance(seeds, list) and seeds else _check_one_seed(None, seed)
+    return [_check_integer(s, seed) for s in seeds] if isinstance(seeds, list) and seeds else _check_integer(None, seed)
 
 
-def _check_one_seed(value: object, seed: object) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= value < 2**32:  # torch's CPU generator takes no more
-        raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, a sequence of them, one a replica, or None; got {shown(seed)}")
+def _check_integer(value: object, seed: object) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not 0 <= value < 2**32:  # the limit of torch's CPU generator
+        raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, a sequence of them (one per replica) or None; got {shown(seed)}")
     return int(value)
 
 
 def check_order(order: float) -> None:
-    """k >= 1, any real."""
+    """The order k must be a real number of at least 1."""
     check_at_least("order", order, 1)
 
 
 def check_samples(x: Tensor, y: Tensor, look_inside: bool) -> None:
-    """``[..., N, d]`` against ``[..., M, d]``: floating point, finite, not empty, one dimension and device."""
+    """Samples ``[..., N, d]`` and ``[..., M, d]`` must be floating point, finite, not empty, of the same dimension and on the same device.
+
+    Args:
+        x, y: samples.
+        look_inside: check values too, which on a GPU costs a synchronisation.
+    """
     for name, samples in (("x", x), ("y", y)):
         _check_float(name, samples)
         if samples.ndim < 2:
@@ -41,21 +46,60 @@ def check_samples(x: Tensor, y: Tensor, look_inside: bool) -> None:
             raise ValueError(f"{name} must hold at least one sample in at least one dimension; got the shape {list(samples.shape)}")
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(f"x and y must have the same dimension; got x of dimension {x.shape[-1]} and y of dimension {y.shape[-1]}")
-    _check_same_device("x", x, "y", y)
+    _check_same_device(x, y)
     if look_inside:
         check_finite("x", x)
         check_finite("y", y)
 
 
+def broadcast_lead(x: Tensor, y: Tensor) -> tuple[int, ...]:
+    """The leading dimensions of ``x [..., N, d]`` and ``y [..., M, d]``, broadcast."""
+    try:
+        return tuple(torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
+    except RuntimeError:
+        raise ValueError(
+            f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
+        ) from None
+
+
+def check_result(name: str, values: object, lead: tuple[int, ...], *samples: Tensor) -> Tensor:
+    """What a distance from outside returned: one value per replica, differentiable if a gradient of the samples is wanted.
+
+    Args:
+        name: of the distance.
+        values: what it returned.
+        lead: the leading dimensions of its samples; ``()`` for a single problem.
+        samples: x and y.
+
+    Returns:
+        ``values``.
+
+    Raises:
+        ValueError: not a tensor of floating point numbers, another shape than ``lead``, or no gradient where the samples require one.
+    """
+    if not isinstance(values, Tensor) or not values.is_floating_point():
+        got = f"a tensor of {values.dtype}" if isinstance(values, Tensor) else shown(values)
+        raise ValueError(f"the distance {name!r} must return a tensor of floating point numbers; got {got}")
+    if values.shape != lead:
+        wanted = f"one value per replica, a tensor of shape {list(lead)}" if lead else "a scalar, a tensor of shape []"
+        raise ValueError(f"the distance {name!r} must return {wanted}; got one of shape {list(values.shape)}")
+    if torch.is_grad_enabled() and not values.requires_grad and any(sample.requires_grad for sample in samples):
+        raise ValueError(
+            f"the distance {name!r} must be differentiable with respect to its samples; got a result without a gradient "
+            "(as from numpy, .item(), .detach() or torch.no_grad())"
+        )
+    return values
+
+
 def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None) -> None:
-    """The arguments of ``wasserstein_1d``: ``[..., N]`` against ``[..., M]``."""
+    """Check the arguments of ``wasserstein_1d``: rows ``[..., N]`` and ``[..., M]``."""
     for name, rows in (("x", x), ("y", y)):
         _check_float(name, rows)
         if rows.ndim < 1 or rows.numel() == 0:
             raise ValueError(f"{name} must hold at least one sample on its last axis; got the shape {list(rows.shape)}")
     if x.shape[:-1] != y.shape[:-1]:
         raise ValueError(f"x and y must have the same leading dimensions; got {list(x.shape[:-1])} and {list(y.shape[:-1])}")
-    _check_same_device("x", x, "y", y)
+    _check_same_device(x, y)
     for name, rows in (("x", x), ("y", y)):
         if rows.device.type == "cpu":
             check_finite(name, rows)
@@ -64,7 +108,7 @@ def check_rows(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor
 
 
 def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], device: torch.device, look_inside: bool) -> None:
-    """Weights that broadcast to ``shape``, are not negative and do not all vanish in any row."""
+    """Weights must broadcast to ``shape``, be non-negative, and not all be zero in any row."""
     if weights is None:
         return
     if not isinstance(weights, Tensor) or weights.is_complex() or weights.layout != torch.strided:
@@ -78,7 +122,7 @@ def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], dev
     except (RuntimeError, IndexError):
         fits = False
     if not fits:
-        raise ValueError(f"{name} must have one weight a sample, a shape that broadcasts to {list(shape)}; got {list(weights.shape)}")
+        raise ValueError(f"{name} must have one weight per sample, a shape that broadcasts to {list(shape)}; got {list(weights.shape)}")
     if look_inside:
         bad = ~torch.isfinite(weights) | (weights < 0)
         if bad.any():
@@ -88,7 +132,7 @@ def check_weights(name: str, weights: Tensor | None, shape: tuple[int, ...], dev
 
 
 def check_directions(directions: Tensor, lead: tuple[int, ...], dim: int, device: torch.device, look_inside: bool) -> None:
-    """Directions ``[L, dim]`` or ``[..., L, dim]`` for samples with leading dimensions ``lead``."""
+    """Directions must be ``[L, dim]`` or ``[..., L, dim]`` for samples with leading dimensions ``lead``."""
     _check_float("directions", directions)
     if directions.device != device:
         raise ValueError(f"directions must be on the device of the samples, {device}; got {directions.device}")
@@ -101,7 +145,7 @@ def check_directions(directions: Tensor, lead: tuple[int, ...], dim: int, device
 
 
 def check_finite(name: str, values: Tensor) -> None:
-    """No NaN and no infinity. A finite sum shows that at once and is ten times faster to have than a look at each value."""
+    """There must be no NaN and no infinity. A finite sum proves that, ten times faster than ``isfinite`` of every value."""
     values = values.detach()
     if not math.isfinite(values.sum()):
         bad = values[~torch.isfinite(values)]
@@ -123,6 +167,6 @@ def _describe(value: object) -> str:
     return f"one of {value.dtype}, {value.layout}" if isinstance(value, Tensor) else type(value).__name__
 
 
-def _check_same_device(name: str, one: Tensor, other_name: str, other: Tensor) -> None:
-    if one.device != other.device:
-        raise ValueError(f"{name} and {other_name} must be on the same device; got {one.device} and {other.device}")
+def _check_same_device(x: Tensor, y: Tensor) -> None:
+    if x.device != y.device:
+        raise ValueError(f"x and y must be on the same device; got {x.device} and {y.device}")

@@ -1,4 +1,4 @@
-"""Directions theta: drawn, pushed forward by what was learned, or a single one that is searched for."""
+"""Directions theta: uniform, pushed forward by a learned map, or a single one that is optimised."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aswd.utils.checks import check_at_least
 
 
 class Directions:
-    """A law of theta: a random ``base``, drawn anew at every evaluation, and parameters of its own."""
+    """Base of the distributions of theta: a random ``base``, drawn at every evaluation, and parameters."""
 
     parameter_names: tuple[str, ...] = ()
-    closed_form: bool = False  # whether parameter_gradients knows the gradients, which saves autograd in every inner step
+    closed_form: bool = False  # whether parameter_gradients is implemented, which saves autograd in every inner step
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
-        """Parameters, one set a replica, for directions of dimension ``dim``."""
+        """Initial parameters, one set per replica, for directions of dimension ``dim``."""
         return {}
 
     def base(self, dim: int, streams: Streams) -> Tensor | None:
@@ -32,10 +32,10 @@ class Directions:
         return base
 
     def constrain(self, parameters: dict[str, Tensor]) -> None:
-        """Bring parameters back to where they belong, in place, after a step."""
+        """Project the parameters back onto their constraint set, in place, after an optimiser step."""
 
     def parameter_gradients(self, base: Tensor | None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
-        """Gradients of the parameters from those of the directions; where :attr:`closed_form` says that they are known."""
+        """Gradients of the parameters from the gradient of the directions; needed if :attr:`closed_form`."""
         return {}
 
 
@@ -70,11 +70,11 @@ class PushForward(Uniform):
 
     @property
     def closed_form(self) -> bool:
-        """A subclass may be anything."""
+        """Not of subclasses, which may override :meth:`theta`."""
         return type(self) is PushForward
 
     def parameter_gradients(self, base: Tensor, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
-        """Through theta = f / norm(f), of which the derivative is (I - theta theta^T) / norm(f), and the layer."""
+        """Through the layer and theta = f / norm(f), whose derivative is (I - theta theta^T) / norm(f)."""
         norms = torch.linalg.vector_norm(apply_layer(base, parameters, "f_"), dim=-1, keepdim=True).clamp_min_(1e-12)
         f_grad = (theta_grad - theta * torch.linalg.vecdot(theta, theta_grad)[..., None]).div_(norms)
         return {"f_weight": f_grad.mT @ base, "f_bias": f_grad.sum(1)}
@@ -82,7 +82,7 @@ class PushForward(Uniform):
 
 @dataclass
 class Single(Directions):
-    """One direction, itself the parameter (Max-SWD and its relatives)."""
+    """One direction, which is the parameter itself (Max-SWD and the other Max- distances)."""
 
     parameter_names = ("theta",)
 
@@ -94,7 +94,7 @@ class Single(Directions):
 
     @property
     def closed_form(self) -> bool:
-        """A subclass may be anything."""
+        """Not of subclasses, which may override :meth:`theta`."""
         return type(self) is Single
 
     def parameter_gradients(self, base: None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The exact Wasserstein distance in any dimension, as a member of the family."""
+"""The exact Wasserstein distance in any dimension, with the interface of the sliced ones."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from aswd.distances.problem import NARROW, Problem
 from aswd.distances.workers import worker_count
 from aswd.utils.checks import check_choice
 
-_FEW = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
-Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]  # pairs (i, j) and the mass that each carries
+_MAX_ASSIGNMENT = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
+Coupling = tuple[np.ndarray, np.ndarray, np.ndarray]  # indices i and j of the pairs, and the mass of each
 
 
 class Wasserstein(nn.Module):
     r""":math:`W_k(x, y) = \bigl( \min_\gamma \sum_{ij} \gamma_{ij} |x_i - y_j|^k \bigr)^{1/k}` with Euclidean norms.
 
-    As many samples on both sides, at most 1000, and no weights: scipy's assignment solver; else POT's network simplex. The plan is found
-    on the host in float64 and held constant, which gives the exact gradient with respect to the samples wherever the plan is unique.
-    Replicas are solved side by side in threads. The time grows as N^3.
+    Solved by scipy's assignment solver for N = M <= 1000 without weights, else by POT's network simplex. The plan is computed on the host
+    in float64 and held constant, which gives the exact gradient with respect to the samples wherever the plan is unique.
+    Replicas are solved in parallel threads. The time grows as N^3.
 
     Args:
         order: k >= 1.
-        reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs as many samples on both sides and no weights.
+        reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs N = M and no weights.
         root: take the 1/k root.
-        seed: without effect, as nothing is random; taken so that all distances can be built alike.
-        validate: look for values that are not finite on a GPU too.
+        seed: ignored, as nothing is random; accepted so that all distances have the option.
+        validate: check that the samples are finite on a GPU too, which costs a synchronisation.
     """
+
+    supports_replicas = True
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class Wasserstein(nn.Module):
             raise ValueError("directions must be left out: the exact Wasserstein distance has none")
         problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate)
         if problem.x.device.type == "meta":
-            raise ValueError("x must hold values, from which the exact plan is found; got a tensor on the device meta")
+            raise ValueError("x must hold values to compute the exact plan from; got a tensor on the device meta")
         with without_autocast(problem.x.device):
             couplings = optimal_couplings(problem.x, problem.y, problem.x_weights, problem.y_weights, self.order)
             costs = [self._cost(xr, yr, coupling) for xr, yr, coupling in zip(problem.x, problem.y, couplings, strict=True)]
@@ -96,9 +98,9 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
     n, m = len(x), len(y)
     cost = _costs(x, y, order).numpy()
     largest = cost.max()
-    if not np.isfinite(largest):  # an overflow has no plan, and no distance that were a number
+    if not np.isfinite(largest):  # overflow: the distance is NaN
         return np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, np.nan)
-    if n == m <= _FEW and x_weights is None and y_weights is None:
+    if n == m <= _MAX_ASSIGNMENT and x_weights is None and y_weights is None:
         from scipy.optimize import linear_sum_assignment
 
         i, j = linear_sum_assignment(cost)
@@ -107,7 +109,7 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
 
     a, b = (
         np.full(size, 1 / size) if w is None else (w / w.sum()).numpy() for w, size in ((x_weights, n), (y_weights, m))
-    )  # to the last bit
+    )  # sums of one to the last bit
     if largest:
         cost /= largest  # POT's tolerance is absolute
     plan = ot.emd(a, b, cost, numItermax=10_000_000)
@@ -116,10 +118,10 @@ def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor 
 
 
 def _costs(x: Tensor, y: Tensor, order: float) -> Tensor:
-    """``[N, M]``, to find a plan by; what that costs is computed by differences later."""
-    if order == 2 and x.shape[1] > NARROW:  # a matrix product is ten times faster, and in float64 good to 1e-13 of the squared norms
+    """Costs ``[N, M]`` to compute the plan from; the cost of the plan itself is computed from differences afterwards."""
+    if order == 2 and x.shape[1] > NARROW:  # a matrix product is ten times faster, with a relative error of 1e-13 in float64
         centre = y.mean(0)
         x, y = x - centre, y - centre
         return (x.square().sum(1)[:, None] + y.square().sum(1)).addmm_(x, y.mT, alpha=-2)
-    # By differences: expanded squares lose what is left when two clouds nearly coincide.
+    # From differences: expanded squares cancel when two clouds nearly coincide.
     return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").pow_(order)

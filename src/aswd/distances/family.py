@@ -1,4 +1,4 @@
-"""The distances of the paper, its ablations and their relatives: each a point in the space projection x directions x maximised."""
+"""The distances of the paper, its ablations and variants: each a choice of projection, directions and what is maximised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Polynomial
 from aswd.distances.registry import register
 
-searched = {"directions": Single, "maximised": "directions", "warm_start": False}  # one direction, drawn and searched for at every call
+searched = {"directions": Single, "maximised": "directions", "warm_start": False}  # one direction, drawn and optimised at every call
 pushed = {"directions": PushForward, "maximised": "directions", "penalised_by": CosinePenalty}
 learned = {"maximised": "projection", "penalised_by": NormPenalty}
 

@@ -1,6 +1,6 @@
-"""The planar and radial flows of Rezende and Mohamed (2015) as the ASWD's map g, invertible under the constraints that they give.
+"""The planar and radial flows of Rezende and Mohamed (2015) as the ASWD's map g, with their constraints for invertibility.
 
-Inside, samples are columns, ``[R, d, N]``: on the fastest axis, where the vector units want them.
+Internally samples are columns, ``[R, d, N]``: contiguous along N, as vectorised kernels need it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Flow(AugmentedProjection, ABC):
     """A chain of ``layers`` invertible layers, each with parameters of its own, ``[R, layers, ...]``."""
 
     layers: int = 4
-    names: ClassVar[dict[str, int | None]]  # of the parameters, with the size that a layer has of each; none: d
+    names: ClassVar[dict[str, int | None]]  # parameter -> size per layer; None: d
 
     def __post_init__(self) -> None:
         check_at_least("layers", self.layers, 1, whole=True)
@@ -51,34 +51,34 @@ class _Flow(AugmentedProjection, ABC):
 
     @property
     def closed_form(self) -> bool:
-        """A subclass may be anything."""
+        """Not of subclasses, which may override anything."""
         return type(self) in (Planar, Radial)
 
     def parameter_gradients(
         self, x: Tensor, features: Tensor, trace: list[tuple[Tensor, ...]], features_grad: Tensor, parameters: Parameters
     ) -> dict[str, Tensor]:
-        z_grad, found = features_grad.mT, []
+        z_grad, per_layer = features_grad.mT, []
         for layer in reversed(trace):
             z_grad, grads = self.layer_gradients(z_grad, *layer)
-            found.append(grads)
-        grads = [torch.stack(grads, 1) for grads in zip(*reversed(found), strict=True)]
+            per_layer.append(grads)
+        grads = [torch.stack(grads, 1) for grads in zip(*reversed(per_layer), strict=True)]
         return dict(zip(self.names, self.gradients_before(*(parameters[name] for name in self.names), *grads), strict=True))
 
     @abstractmethod
     def allowed(self, *parameters: Tensor) -> tuple[Tensor, ...]:
-        """The parameters of all layers, brought to where the layers are invertible."""
+        """The parameters of all layers, mapped to values for which the layers are invertible."""
 
     @abstractmethod
     def gradients_before(self, *parameters_and_gradients: Tensor) -> tuple[Tensor, ...]:
-        """Gradients of the parameters as they are, from those of the :meth:`allowed` ones."""
+        """Gradients of the raw parameters from those of the :meth:`allowed` ones."""
 
     @abstractmethod
     def layer(self, z: Tensor, *parameters: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """One layer on ``z [R, d, N]``, and what its gradient needs beside its parameters."""
+        """One layer applied to ``z [R, d, N]``, and what its gradient needs besides its parameters."""
 
     @abstractmethod
     def layer_gradients(self, grad: Tensor, *trace: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """From the gradient of what a layer puts out, those of what goes in and of its parameters."""
+        """Gradients of the input and of the parameters of a layer from the gradient of its output."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Planar(_Flow):
     It is invertible for <w, u'> > -1, which u' = u + (softplus(<w, u>) - 1 - <w, u>) w / norm(w)^2 ensures.
 
     Args:
-        layers: length of the flow; the paper does not give it.
+        layers: length of the flow; not given in the paper.
     """
 
     names: ClassVar = {"planar_u": None, "planar_w": None, "planar_b": 1}
@@ -124,7 +124,7 @@ class Radial(_Flow):
     r"""Radial flow: z + beta (z - z0) / (alpha + norm(z - z0)), with alpha > 0 and beta > -alpha, which make it invertible.
 
     Args:
-        layers: length of the flow; the paper does not give it.
+        layers: length of the flow; not given in the paper.
     """
 
     names: ClassVar = {"radial_centre": None, "radial_alpha": 1, "radial_beta": 1}

@@ -1,4 +1,4 @@
-"""Layers of small networks for many replicas at once, each with weights of its own, ``[R, ...]``."""
+"""Layers of small networks, batched over replicas, each with its own weights ``[R, ...]``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Parameters = Mapping[str, Tensor]
 
 
 def norm(features: Tensor) -> Tensor:
-    """Norm of every sample, ``[R, N]``, with gradient zero at zero; torch's own is slow with samples on the fastest axis."""
+    """Norm of every sample, ``[R, N]``, with gradient zero at zero; torch's is slow where samples are on the contiguous axis."""
     return _Norm.apply(features)
 
 
@@ -39,7 +39,7 @@ def root(squares: Tensor) -> Tensor:
 
 
 def linear_layer(streams: Streams, fan_in: int, fan_out: int, prefix: str) -> dict[str, Tensor]:
-    """Weight and bias of a linear layer for every replica, with torch's default initialisation: uniform in +-1/sqrt(fan_in)."""
+    """Weight and bias of a linear layer per replica, with torch's default initialisation: uniform in +-1/sqrt(fan_in)."""
     bound = 1 / math.sqrt(fan_in)
     return {
         f"{prefix}weight": streams.uniform(bound, fan_out, fan_in),
@@ -53,5 +53,5 @@ def apply_layer(x: Tensor, parameters: Parameters, prefix: str) -> Tensor:
 
 
 def join(*features: Tensor) -> Tensor:
-    """Features side by side. Like :func:`apply_layer` it keeps the samples on the fastest axis, where the vector units want them."""
+    """Concatenate features. Like :func:`apply_layer` it keeps the samples on the contiguous axis, as vectorised kernels need it."""
     return torch.cat([part.mT for part in features], -2).mT

@@ -1,4 +1,4 @@
-"""The one inner loop of the family: Adam steps up an objective, and what they leave behind."""
+"""The inner loop of all learned distances: Adam ascent of an objective, and the state that is kept between calls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aswd.utils.checks import check_at_least, check_choice, is_number
 
 @dataclass
 class Maximiser:
-    """Adam steps on detached samples before a distance is evaluated.
+    """Adam ascent on detached samples before a distance is evaluated.
 
     Args:
-        steps: M >= 0 at every call; 0 keeps what was drawn or learned as it is.
+        steps: M >= 0 per call; 0 leaves the parameters as they are.
         lr: Adam's learning rate.
         betas: Adam's decay rates.
-        warm_start: go on from where the last call ended, optimiser included; without it every call starts from a new draw.
+        warm_start: continue from the parameters and optimiser state of the last call; otherwise every call starts from new ones.
     """
 
     steps: int = 10
@@ -41,23 +41,32 @@ class Maximiser:
         self,
         gradients: Callable[[dict[str, Tensor]], dict[str, Tensor]],
         parameters: dict[str, Tensor],
-        moments: Moments,
+        state: AdamState,
         constrain: Callable[[dict[str, Tensor]], None],
     ) -> None:
-        """``steps`` steps up an objective with these ``gradients``, in place of ``parameters`` and of Adam's ``moments``."""
+        """Take ``steps`` Adam steps along ``gradients``, updating ``parameters`` and Adam's ``state`` in place.
+
+        Args:
+            gradients: of the objective, from the parameters by name.
+            parameters: starting point.
+            state: of Adam.
+            constrain: called with the parameters after every step.
+        """
         names = list(parameters)
         on_cpu = all(value.device.type == "cpu" for value in parameters.values())
         for _ in range(self.steps):
             with torch.no_grad():
                 grads = gradients(parameters)
-                moments.count += 1
+                state.count += 1
                 adam(
                     [parameters[name] for name in names],
-                    [grads[name].contiguous() for name in names],  # the fused kernel reads memory as if it were
-                    [moments.first[name] for name in names],
-                    [moments.second[name] for name in names],
+                    [grads[name].contiguous() for name in names],  # the fused kernel assumes it
+                    [state.first[name] for name in names],
+                    [state.second[name] for name in names],
                     [],
-                    [torch.tensor(moments.count - 1, dtype=torch.float32, device="cpu") for _ in names],  # whatever torch's defaults are
+                    [
+                        torch.tensor(state.count - 1, dtype=torch.float32, device="cpu") for _ in names
+                    ],  # not torch's defaults, which can be set
                     foreach=not on_cpu,
                     fused=on_cpu,
                     amsgrad=False,
@@ -72,30 +81,30 @@ class Maximiser:
 
 
 def by_autograd(objective: Callable[[dict[str, Tensor]], Tensor], parameters: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Gradients of an objective of one value a replica. The gradient of the sum of all is the gradient of each."""
+    """Gradients of an objective with one value per replica, all from one sum: replicas are independent."""
     with torch.enable_grad():
         leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
         grads = torch.autograd.grad(objective(leaves).sum(), list(leaves.values()), materialize_grads=True)
     return dict(zip(leaves, grads, strict=True))
 
 
-class Moments:
+class AdamState:
     """Adam's state for a set of parameters: first and second moments and the number of steps taken."""
 
     def __init__(self, first: dict[str, Tensor], second: dict[str, Tensor], count: int = 0) -> None:
         self.first, self.second, self.count = first, second, count
 
     @classmethod
-    def zeros_like(cls, parameters: dict[str, Tensor]) -> Moments:
+    def zeros_like(cls, parameters: dict[str, Tensor]) -> AdamState:
         """The state before the first step."""
         return cls(*({name: torch.zeros_like(p) for name, p in parameters.items()} for _ in range(2)))
 
 
 class Learned(nn.Module):
-    """What a distance keeps from call to call: parameters and the moments of their optimiser, one set a replica.
+    """What a distance keeps between calls: parameters and the moments of their optimiser, one set per replica.
 
-    They are buffers, so that they travel with ``state_dict`` and ``to(device)`` and yet no optimiser is ever handed them. They come
-    into being at the first call, when dimension and replicas are known, or when a state is loaded.
+    They are buffers: part of ``state_dict`` and moved by ``to(device)``, but not among the ``parameters()`` that an optimiser gets. They
+    are created at the first call, when dimension and number of replicas are known, or when a state is loaded.
     """
 
     def __init__(self) -> None:
@@ -104,7 +113,7 @@ class Learned(nn.Module):
         self.count = 0
 
     def keep(self, problem: tuple[int, int], parameters: dict[str, Tensor], maximised: list[str]) -> None:
-        """Hold ``parameters`` from now on, those ``maximised`` with moments."""
+        """Store new ``parameters``, those named in ``maximised`` with zero moments."""
         self.problem, self.count = problem, 0
         for name, value in parameters.items():
             self.register_buffer(name, value)
@@ -112,34 +121,38 @@ class Learned(nn.Module):
             self.register_buffer(f"{name}__first", torch.zeros_like(parameters[name]))
             self.register_buffer(f"{name}__second", torch.zeros_like(parameters[name]))
 
-    def update(self, parameters: dict[str, Tensor], moments: Moments) -> None:
-        """Take over what the optimiser has made of the parameters, and its moments."""
+    def update(self, parameters: dict[str, Tensor], state: AdamState) -> None:
+        """Replace the parameters and the state of their optimiser."""
         self._buffers.update(parameters)
-        for which, values in (("first", moments.first), ("second", moments.second)):
+        for which, values in (("first", state.first), ("second", state.second)):
             self._buffers.update({f"{name}__{which}": value for name, value in values.items()})
-        self.count = moments.count
+        self.count = state.count
 
     def forget(self) -> None:
-        """Hold nothing, as before the first call."""
+        """Drop everything, as before the first call."""
         self._buffers.clear()
         self.problem, self.count = None, 0
 
     def parameters_for(self, problem: tuple[int, int], like: Tensor) -> dict[str, Tensor]:
-        """The parameters, on the device and in the type of ``like``; ``problem`` must be the one they were learned for."""
+        """The parameters, with the device and dtype of ``like``.
+
+        Raises:
+            ValueError: they were learned for other numbers of replicas or dimensions than ``problem``.
+        """
         if problem != self.problem:
-            (had, had_dim), (replicas, dim) = self.problem, problem
+            (kept, kept_dim), (replicas, dim) = self.problem, problem
             raise ValueError(
-                f"x must have {had} replicas of dimension {had_dim}, for which this distance holds learned parameters; "
+                f"x must have {kept} replicas of dimension {kept_dim}, for which this distance holds learned parameters; "
                 f"got {replicas} of dimension {dim}: reset() it or build another one"
             )
         if any(value.device != like.device or value.dtype != like.dtype for value in self._buffers.values()):
             self.to(device=like.device, dtype=like.dtype)
         return {name: value for name, value in self._buffers.items() if "__" not in name}
 
-    def moments(self, maximised: list[str]) -> Moments:
-        """Adam's state of the parameters named: copies, as a ``state_dict`` that was taken before must not change any more."""
+    def adam_state(self, maximised: list[str]) -> AdamState:
+        """Adam's state of the parameters named: copies, so that a ``state_dict`` taken before does not change."""
         first, second = ({n: self._buffers[f"{n}__{which}"].clone() for n in maximised} for which in ("first", "second"))
-        return Moments(first, second, self.count)
+        return AdamState(first, second, self.count)
 
     def get_extra_state(self) -> dict:
         return {"problem": self.problem, "count": self.count}

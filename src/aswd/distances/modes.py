@@ -1,4 +1,4 @@
-"""How the modes that torch can be in are met: compilation and autocast."""
+"""Compilation and autocast: how the distances are kept out of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 
 
 def eager(call: Callable) -> Callable:
-    """Leave a function out of a ``torch.compile``d graph.
+    """Decorator: keep a function out of a ``torch.compile``d graph.
 
-    ``torch.compiler.disable`` as a plain decorator would import the compiler, which takes longer than importing torch.
+    ``torch.compiler.disable`` itself, used as a decorator, imports the compiler, which takes longer than importing torch.
     """
 
     @wraps(call)
@@ -25,5 +25,5 @@ def eager(call: Callable) -> Callable:
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
-    """Arithmetic in the types that the tensors have, whatever autocast says."""
+    """Context in which operations keep the dtypes of their tensors, also under autocast."""
     return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)

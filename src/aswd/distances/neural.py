@@ -16,12 +16,12 @@ from aswd.utils.checks import check_at_least
 
 @dataclass
 class Neural(Linear):
-    """The l-th output of an MLP with LeakyReLU (GSW-NN): it has no directions but its own last layer.
+    """The l-th output of an MLP with LeakyReLU (GSW-NN); its directions are the rows of its last layer.
 
     Args:
         num_projections: L, the number of outputs.
         depth: hidden layers, >= 1.
-        width: units of a hidden layer.
+        width: units per hidden layer.
     """
 
     num_projections: int = 1000
@@ -41,7 +41,7 @@ class Neural(Linear):
         return parameters | linear_layer(streams, fan_in, self.num_projections, "last_")
 
     def own_directions(self, parameters: Parameters) -> Tensor:
-        return parameters["last_weight"]  # its bias moves both sides alike: no distance feels it
+        return parameters["last_weight"]  # its bias shifts both sides equally, which changes no distance
 
     def own_gradients(self, theta_grad: Tensor) -> dict[str, Tensor]:
         return {"last_weight": theta_grad, "last_bias": torch.zeros_like(theta_grad[..., 0])}
@@ -58,21 +58,21 @@ class Neural(Linear):
 
     @property
     def closed_form(self) -> bool:
-        """A subclass may be anything."""
+        """Not of subclasses, which may override anything."""
         return type(self) is Neural
 
-    outputs_features = False  # but what its last layer makes of them
+    outputs_features = False  # the output is that of the last layer
 
     def parameter_gradients(
         self, x: Tensor, features: Tensor, trace: list[Tensor], features_grad: Tensor, parameters: Parameters
     ) -> dict[str, Tensor]:
-        found, output, grad = {}, features, features_grad.mT  # samples on the fastest axis
+        grads, output, grad = {}, features, features_grad.mT  # samples on the contiguous axis
         for layer in reversed(range(self.depth)):
             torch.ops.aten.leaky_relu_backward.grad_input(grad, output.mT, self._slope, True, grad_input=grad)  # in place
-            found |= {f"hidden{layer}_weight": grad @ trace[layer], f"hidden{layer}_bias": grad.sum(2)}
+            grads |= {f"hidden{layer}_weight": grad @ trace[layer], f"hidden{layer}_bias": grad.sum(2)}
             if layer:
                 output, grad = trace[layer], parameters[f"hidden{layer}_weight"].mT @ grad
-        return found
+        return grads
 
     def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
         last = torch.cat([parameters["last_weight"], parameters["last_bias"][..., None]], -1)

@@ -1,10 +1,10 @@
-r"""Optimal transport on the line: the hot spot of every sliced distance.
+r"""Optimal transport on the line: where every sliced distance spends most of its time.
 
 Between two empirical measures on the line the optimal plan is the monotone one, so for a convex cost
 
 .. math:: W_k^k(u, v) = \int_0^1 |F_u^{-1}(q) - F_v^{-1}(q)|^k \, dq,
 
-which for N equally weighted samples a side is the mean of :math:`|u_{(n)} - v_{(n)}|^k` over the sorted
+which for N equally weighted samples on each side is the mean of :math:`|u_{(n)} - v_{(n)}|^k` over the sorted
 samples (the paper's equation for the empirical 1-D distance). Its gradient is closed-form,
 :math:`k |d|^{k-1} \operatorname{sign}(d)` carried back through the sort, so nothing here is differentiated by
 autograd: a solver returns the cost and the gradient together.
@@ -43,12 +43,12 @@ def wasserstein_1d(
     Args:
         x, y: samples ``[..., N]`` and ``[..., M]`` with the same leading dimensions.
         x_weights, y_weights: non-negative weights, broadcastable to the samples; each row is normalised to one.
-            Uniform when left out. They are constants: no gradient reaches them.
+            Default: uniform. They are constants: no gradient is computed for them.
         order: k >= 1.
         root: ``True`` for :math:`W_k`, ``False`` for :math:`W_k^k`. The gradient of the root at zero is zero.
 
     Returns:
-        ``[...]``: one distance a row.
+        ``[...]``: one distance per row.
 
     Example:
         >>> wasserstein_1d(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 2.0]))
@@ -91,17 +91,17 @@ class _Root(torch.autograd.Function):
 
 
 def clamp_tiny(power: Tensor) -> Tensor:
-    """``power``, or the smallest normal number where it is less: what is divided by it stays finite."""
+    """Clamp ``power`` from below to the smallest normal number, to divide by it."""
     return power.clamp_min(torch.finfo(power.dtype).tiny)
 
 
 def mass_tolerance(count: int) -> float:
-    """Mass that is nothing but rounding where ``count`` weights were summed up. Under a root of high order it would not be small."""
+    """Rounding error of a sum of ``count`` weights: less mass counts as zero, since a root of high order would enlarge it."""
     return 4 * math.sqrt(count) * np.finfo(np.float64).eps
 
 
 def normalise_weights(weights: Tensor, dtype: torch.dtype) -> Tensor:
-    """Weights that sum to one on the last axis; by their largest first, so that neither scale nor type can spoil the sum."""
+    """Weights that sum to one on the last axis; divided by their maximum first, so that the sum neither overflows nor vanishes."""
     weights = weights.detach().to(torch.promote_types(weights.dtype, dtype))
     weights = weights / weights.amax(-1, keepdim=True)
     return (weights / weights.sum(-1, keepdim=True)).to(dtype)
@@ -113,7 +113,7 @@ class _RowCost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, u: Tensor, v: Tensor, plan: Plan, order: float) -> Tensor:
         need_u, need_v = ctx.needs_input_grad[:2]
-        u, v = (u + 0).contiguous(), (v + 0).contiguous()  # copies, in which -0.0 is 0.0: the two must tie
+        u, v = (u + 0).contiguous(), (v + 0).contiguous()  # copies, with -0.0 as 0.0: the two must tie
         cost = solve_rows(u, v, plan, order, need_u, need_v)
         ctx.save_for_backward(u if need_u else None, v if need_v else None)
         ctx.scale = plan.slope_scale(u.shape[1], order)
@@ -127,22 +127,22 @@ class _RowCost(torch.autograd.Function):
 
 
 class Plan:
-    """How the quantiles of two sides meet.
+    """Which ranks of the two sides are matched.
 
-    ``None`` weights with N = M: rank n meets rank n. Without weights and N != M, the N + M - 1 meetings of ranks are the same
-    for every row. With weights they depend on the order of each row, and are found when the row is sorted.
+    Without weights and with N = M, rank n is matched with rank n. Without weights and N != M, the at most N + M - 1 matches of ranks are
+    the same for every row. With weights they depend on the order of each row, and are computed after the row is sorted.
     """
 
     def __init__(self, meetings: tuple[Tensor, Tensor, Tensor] | None, u_weights: Tensor | None, v_weights: Tensor | None):
         self.meetings, self.u_weights, self.v_weights = meetings, u_weights, v_weights
 
     def slope_scale(self, n: int, order: float) -> float:
-        """The factor common to all slopes: applied to what becomes of them, it costs less than applied to each."""
+        """The common factor of all slopes: applied to the gradient in the end, it costs less than applied to each."""
         return order / n if self.shares_mass else order
 
     @property
     def shares_mass(self) -> bool:
-        """Whether all meetings carry the mass 1/N, which is then left to the end."""
+        """Whether all matches have the mass 1/N, which is then applied in the end."""
         return self.meetings is None and self.u_weights is None
 
     def rows(self, start: int, stop: int) -> Plan:
@@ -166,8 +166,8 @@ def quantile_plan(n: int, m: int, u_weights: Tensor | None, v_weights: Tensor | 
 
 @lru_cache(maxsize=8)
 def _uniform_meetings(n: int, m: int, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """Ranks of N and M equally weighted samples that meet, and the mass they carry: at most N + M - 1 meetings."""
-    # The breakpoints i/N and j/M in units of 1/(N M): whole numbers, so that equal ones are seen as equal.
+    """Matched ranks of N and M equally weighted samples, and their mass: at most N + M - 1 matches."""
+    # The breakpoints i/N and j/M in units of 1/(N M): integers, so that equal ones compare as equal.
     ends = np.union1d(np.arange(1, n + 1, dtype=np.int64) * m, np.arange(1, m + 1, dtype=np.int64) * n)
     starts = np.concatenate([[0], ends[:-1]])
     i, j = torch.from_numpy(starts // m).to(device), torch.from_numpy(starts // n).to(device)
@@ -175,11 +175,11 @@ def _uniform_meetings(n: int, m: int, device: torch.device, dtype: torch.dtype) 
 
 
 def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:
-    r"""W_k^k of every row of ``u [rows, N]`` and ``v [rows, M]``, and its slopes **in place** of the rows.
+    r"""W_k^k of every row of ``u [rows, N]`` and ``v [rows, M]``, overwriting the rows with its slopes.
 
-    ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten by slopes, which times
-    :meth:`Plan.slope_scale` are the gradient of their cost, in ``v`` minus that; else they are left as they are. Rows are
-    independent, so they are worked on in blocks, in threads: numpy releases the interpreter's lock while it sorts.
+    ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten with slopes: the gradient of the
+    cost divided by :meth:`Plan.slope_scale`, with the opposite sign in ``v``; otherwise they are unchanged. Rows are independent and are
+    solved in blocks, in threads: numpy releases the interpreter's lock while it sorts.
     """
     size = max(u.shape[1], v.shape[1])
     share = u.shape[1] if plan.shares_mass else 1
@@ -203,13 +203,13 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
 def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
     """Threads for the blocks; the process is part of the key because threads do not survive a fork.
 
-    Torch's setting belongs to a thread, and begins in a new one at the number of cores: without a word each of them would bring as many.
+    Torch's number of threads is a setting per thread, which starts at the number of cores: every thread of the pool sets it to one.
     """
     before = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, "aswd-sort", initializer=torch.set_num_threads, initargs=(1,))
     together = threading.Barrier(threads)
     list(pool.map(lambda _: together.wait(), range(threads)))
-    torch.set_num_threads(before)  # what belongs to the whole process, MKL's number, as it was
+    torch.set_num_threads(before)  # MKL's number of threads is a setting of the process: restored
     return pool
 
 
@@ -237,7 +237,7 @@ def _solve_block(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, n
 
 
 def _power(difference: Tensor, order: float, mass: Tensor | None) -> tuple[Tensor, Tensor]:
-    """``sum mass |d|^k`` of every row, and mass |d|^(k-1) sign(d); without ``mass`` all have the same. Overwrites d."""
+    """``sum mass |d|^k`` of every row, and mass |d|^(k-1) sign(d); without ``mass`` all masses are equal. Overwrites d."""
     if order == 2:
         slope = difference if mass is None else difference * mass
         return torch.linalg.vecdot(difference, slope), slope
@@ -251,7 +251,7 @@ def _power(difference: Tensor, order: float, mass: Tensor | None) -> tuple[Tenso
 
 
 def _meetings(u_weights: Tensor, v_weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Ranks that meet and the mass they carry, ``[rows, N + M]`` each, from weights in sorted order."""
+    """Matched ranks and their mass, ``[rows, N + M]`` each, from weights in sorted order."""
     levels = []
     for weights in (u_weights, v_weights):
         level = weights.double().cumsum(1)

@@ -1,4 +1,4 @@
-"""What the objective of an inner loop is held back by."""
+"""Penalties in the objective of an inner loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
 
 
 class Slices(NamedTuple):
-    """All that an evaluation of the objective is made of; a penalty takes what it needs."""
+    """Everything that a penalty can depend on: the arguments of one evaluation of the objective."""
 
     projection: Projection
     parameters: Parameters
@@ -31,15 +31,19 @@ class Slices(NamedTuple):
 
 
 class Penalty:
-    """Base of the penalties: lambda, and how many samples the distance counts as in the objective that it is taken from.
+    """Base of the penalties: lambda, and the scale S of the distance in the objective.
 
-    The objective is ``(S mean_l W_k^k)^(1/k) - penalty``; against the mean-normalised distance, lambda acts like lambda / S^(1/k).
+    The objective is ``(S mean_l W_k^k)^(1/k) - penalty``; relative to the mean-normalised distance, lambda acts as lambda / S^(1/k).
     """
 
-    closed_form: bool = False  # whether gradients(slices) knows those with respect to features and directions
+    closed_form: bool = False  # whether gradients(slices) is implemented
 
     def check(self) -> None:
-        """Refuse options that make no sense."""
+        """Check the options.
+
+        Raises:
+            ValueError: a value that is not allowed.
+        """
         check_at_least("penalty", self.penalty, 0)
         if isinstance(self.objective, str) and self.objective not in ("mean", "sum"):
             raise ValueError(f"objective must be 'mean', 'sum' or a number above 0; got {self.objective!r}")
@@ -47,20 +51,20 @@ class Penalty:
             check_at_least("objective", self.objective, 0, strictly=True)
 
     def samples(self, n: int, m: int) -> float:
-        """S: one for ``"mean"``, the number of samples a side (their mean, where the sides differ) for ``"sum"``."""
+        """S: 1 for ``"mean"``, (N + M) / 2 for ``"sum"``, or the number given."""
         return {"mean": 1.0, "sum": (n + m) / 2}.get(self.objective, self.objective)
 
 
 @dataclass
 class NormPenalty(Penalty):
-    r"""lambda times the size of g(x) and g(y), which keeps the ASWD's hypersurface finite.
+    r"""lambda times the size of g(x) and g(y), which keeps the ASWD's hypersurface bounded.
 
     Args:
         penalty: lambda >= 0.
         penalty_form: ``"moment"``: E^(1/k) norm(g)^k, the paper's equation; ``"mean_norm"``: E norm(g), the released code;
             ``"algorithm1"``: the sum over n of (norm(g_n)^k / N)^(1/k), the paper's pseudo-code.
-        penalty_relative: divide lambda by the mean of abs(y), as the released flow does (where y is not all zero).
-        objective: samples that the distance counts as: ``"mean"`` (one), ``"sum"`` (N), or a number.
+        penalty_relative: divide lambda by the mean of abs(y), as the released flow does (unless y is all zero).
+        objective: scale S of the distance in the objective: ``"mean"`` (1), ``"sum"`` (number of samples), or a number.
     """
 
     penalty: float = 0.1
@@ -82,18 +86,18 @@ class NormPenalty(Penalty):
 
     @property
     def closed_form(self) -> bool:
-        """Whether :meth:`gradients` knows them; a subclass may be anything."""
+        """Not of subclasses, which may override anything."""
         return type(self) is NormPenalty
 
     def gradients(self, s: Slices) -> tuple[Tensor, Tensor, None]:
-        """Gradients with respect to the features of x and of y, where those are what the projection puts out."""
+        """Gradients with respect to the features of x and of y, if those are the output of the projection."""
         strength = self._strength(s)
         strength = strength[:, None, None] if self.penalty_relative else strength
         sides = (s.x_features, s.x_weights), (s.y_features, s.y_weights)
         return *(self._feature_gradient(*side, s.order).mul_(strength) for side in sides), None
 
     def _strength(self, s: Slices) -> Tensor | float:
-        """lambda, of every replica where it depends on y."""
+        """lambda; per replica if it depends on y."""
         if not self.penalty_relative:
             return self.penalty
         scale = s.y.abs().mean((1, 2))
@@ -108,7 +112,7 @@ class NormPenalty(Penalty):
         return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
 
     def _feature_gradient(self, features: Tensor, weights: Tensor | None, k: float) -> Tensor:
-        """Gradient of :meth:`_size` with respect to the features ``[R, N, D]``, zero where they are zero."""
+        """Gradient of :meth:`_size` with respect to the features ``[R, N, D]``, zero at zero."""
         norms = norm(features)
         share = 1 / norms.shape[1] if weights is None else weights
         if self.penalty_form == "mean_norm":
@@ -127,7 +131,7 @@ class CosinePenalty(Penalty):
 
     Args:
         penalty: lambda >= 0.
-        objective: samples that the distance counts as: ``"mean"`` (one), ``"sum"`` (N), or a number.
+        objective: scale S of the distance in the objective: ``"mean"`` (1), ``"sum"`` (number of samples), or a number.
     """
 
     penalty: float = 10.0
@@ -142,7 +146,7 @@ class CosinePenalty(Penalty):
 
     @property
     def closed_form(self) -> bool:
-        """Whether :meth:`gradients` knows them; a subclass may be anything."""
+        """Not of subclasses, which may override anything."""
         return type(self) is CosinePenalty
 
     def gradients(self, s: Slices) -> tuple[None, None, Tensor]:

@@ -1,4 +1,4 @@
-"""The samples of one call, checked and brought into the one shape that the solvers work on."""
+"""The samples of one call, checked and reshaped to ``[R, N, d]`` for the solvers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from aswd.distances.checks import check_samples, check_weights
+from aswd.distances.checks import broadcast_lead, check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
 
-NARROW = 32  # dimensions up to which the layout of the samples decides how fast a product with them is
+NARROW = 32  # up to this dimension the memory layout of the samples decides the speed of matrix products with them
 
 
 @dataclass
 class Problem:
-    """R replicas of N against M samples in dimension d, in float32 or float64."""
+    """R replicas of N and M samples in dimension d, in float32 or float64."""
 
     x: Tensor  # [R, N, d]
     y: Tensor  # [R, M, d]
     x_weights: Tensor | None  # [R, N], summing to one
     y_weights: Tensor | None  # [R, M]
-    lead: tuple[int, ...]  # the caller's leading dimensions, of R elements in all
+    lead: tuple[int, ...]  # the caller's leading dimensions; their product is R
     dtype: torch.dtype  # the caller's
-    look_inside: bool  # whether values may be looked at
+    look_inside: bool  # whether values may be checked without a synchronisation, or are to be checked anyway
 
     @classmethod
     def of(
@@ -36,22 +36,27 @@ class Problem:
         validate: bool,
         copy: bool = False,
     ) -> Problem:
-        """Check the samples of a call and flatten their leading dimensions; ``copy`` takes them out of inference mode."""
+        """Check the samples of a call and flatten their leading dimensions.
+
+        Args:
+            x, y, x_weights, y_weights: arguments of the call.
+            reduction: ``"mean"`` or ``"sum"``.
+            validate: check values on a GPU too.
+            copy: copy the samples, which takes them out of inference mode.
+
+        Raises:
+            ValueError: samples or weights that are not allowed.
+        """
         look_inside = isinstance(x, Tensor) and (x.device.type == "cpu" or (validate and x.device.type != "meta"))
         check_samples(x, y, look_inside)
-        try:
-            lead = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        except RuntimeError:
-            raise ValueError(
-                f"the leading dimensions of x and y must be the same or broadcast; got {list(x.shape[:-2])} and {list(y.shape[:-2])}"
-            ) from None
+        lead = broadcast_lead(x, y)
         for name, weights, samples in (("x_weights", x_weights, x), ("y_weights", y_weights, y)):
             check_weights(name, weights, (*lead, samples.shape[-2]), samples.device, look_inside)
             if weights is not None and reduction == "sum":
-                raise ValueError(f"{name} must be left out with reduction='sum', which counts every sample as one; use reduction='mean'")
+                raise ValueError(f"{name} must be left out with reduction='sum', where all weights are one; use reduction='mean'")
         if reduction == "sum" and x.shape[-2] != y.shape[-2]:
             raise ValueError(
-                f"x and y must have as many samples with reduction='sum'; got {x.shape[-2]} and {y.shape[-2]}: use reduction='mean'"
+                f"x and y must have equally many samples with reduction='sum'; got {x.shape[-2]} and {y.shape[-2]}: use 'mean'"
             )
         dtype = torch.promote_types(x.dtype, y.dtype)
         compute = torch.promote_types(dtype, torch.float32)
@@ -61,11 +66,11 @@ class Problem:
                 return None
             tensor = tensor.to(compute) if kept == 2 else normalise_weights(tensor, compute)
             tensor = tensor.expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
-            if kept == 2 and tensor.shape[-1] <= NARROW:  # samples on the fastest axis, where the vector units want them
+            if kept == 2 and tensor.shape[-1] <= NARROW:  # samples on the contiguous axis, as vectorised kernels need it
                 tensor = tensor.mT.contiguous().mT
             return tensor.clone() if copy else tensor
 
-        return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), tuple(lead), dtype, look_inside)
+        return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), lead, dtype, look_inside)
 
     @property
     def replicas(self) -> int:
@@ -92,5 +97,5 @@ class Problem:
         return replace(self, x=self.x.detach(), y=self.y.detach())
 
     def result(self, value: Tensor) -> Tensor:
-        """``[R]`` in the caller's shape and type."""
+        """``value [R]`` in the caller's shape and dtype."""
         return value.reshape(self.lead).to(self.dtype)

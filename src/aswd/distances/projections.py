@@ -1,7 +1,7 @@
-r"""Projections p(x, theta): what carries samples to the line.
+r"""Projections p(x, theta) of samples to the line.
 
-A projection is cut in two: ``features(x)``, which does not depend on the direction, and ``slice(features, theta)``, which does.
-Most of the family is linear in theta and differs in its features only:
+A projection has two parts: ``features(x)``, which does not depend on the direction, and ``slice(features, theta)``, which does.
+Most projections are linear in theta and differ in their features only:
 
 ===============  ===============================================  ==================================
 projection       features                                         slice
@@ -38,9 +38,9 @@ from aswd.utils.checks import check_at_least
 
 
 class Projection:
-    """Base of all projections; a subclass overrides what differs from the linear one's features and any slice.
+    """Base of all projections.
 
-    The only thing that a new projection must give is :meth:`values`; its gradient then comes from autograd.
+    A subclass must define :meth:`values`, whose gradient then comes from autograd; everything else is optional.
     """
 
     def __repr__(self) -> str:  # without the address: a state_dict names what it belongs to; a dataclass adds its fields
@@ -51,35 +51,35 @@ class Projection:
         return dim
 
     def check(self, x: Tensor, y: Tensor, num_directions: int) -> None:
-        """Refuse samples ``[R, N, d]`` and ``[R, M, d]`` that the projection cannot take, before anything is allocated for them."""
+        """Raise ``ValueError`` for samples ``[R, N, d]`` and ``[R, M, d]`` that the projection cannot take, before it allocates memory."""
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
-        """The projection's own parameters, one set a replica, drawn from the replicas' streams."""
+        """Initial parameters of the projection, one set per replica, drawn from ``streams``."""
         return {}
 
     def own_directions(self, parameters: Parameters) -> Tensor | None:
-        """Directions that are part of the projection itself, ``[R, L, D]``, or ``None`` where they are drawn."""
+        """Directions that are parameters of the projection, ``[R, L, D]``, or ``None`` if it has none."""
         return None
 
     def features(self, x: Tensor, parameters: Parameters) -> Tensor:
         """``[R, N, d]`` to ``[R, N, D]``."""
         return x
 
-    closed_form: bool = False  # whether parameter_gradients knows the gradients, which saves autograd in every inner step
+    closed_form: bool = False  # whether parameter_gradients is implemented, which saves autograd in every inner step
     outputs_features: bool = True  # whether output_norm is the norm of the features
 
     def traced(self, x: Tensor, parameters: Parameters) -> tuple[Tensor, Any]:
-        """The features, and whatever :meth:`parameter_gradients` needs to know of how they came about."""
+        """The features, and the intermediate results that :meth:`parameter_gradients` needs."""
         return self.features(x, parameters), None
 
     def parameter_gradients(
         self, x: Tensor, features: Tensor, trace: Any, features_grad: Tensor, parameters: Parameters
     ) -> dict[str, Tensor]:
-        """Gradients of the parameters from those of the features of ``x``; where :attr:`closed_form` says that they are known."""
+        """Gradients of the parameters from the gradient of the features of ``x``; needed if :attr:`closed_form`."""
         return {}
 
     def own_gradients(self, theta_grad: Tensor) -> dict[str, Tensor]:
-        """Gradients of the parameters that are directions, from those of :meth:`own_directions`."""
+        """Gradients of the parameters that are directions, from the gradient of :meth:`own_directions`."""
         return {}
 
     def values(self, features: Tensor, directions: Tensor) -> Tensor:
@@ -87,11 +87,11 @@ class Projection:
         raise TypeError(f"{type(self).__name__} must define values(features, directions)")
 
     def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:
-        """Norm of what the projection's network puts out for every sample, ``[R, N]``: what the ASWD's penalty holds down."""
+        """Norm of the output of the projection's network for every sample, ``[R, N]``, which the ASWD's penalty bounds."""
         return norm(features)
 
     def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> Any:
-        """Write the values to ``out``, and return whatever :meth:`pull_back` needs to know of them."""
+        """Write the values to ``out``, and return what :meth:`pull_back` needs."""
         with torch.enable_grad():
             inputs = features.detach().requires_grad_(), directions.detach().requires_grad_()
             values = self.values(*inputs)
@@ -125,12 +125,12 @@ class Linear(Projection):
 
 
 def weigh_rows(slope: Tensor, directions: Tensor) -> Tensor:
-    """``slope^T directions``, ``[R, N, D]``; a narrow D must not be the inner axis of the product, where it is six times slower."""
+    """``slope^T directions``, ``[R, N, D]``; a narrow D as the inner axis of the product would be six times slower."""
     return (directions.mT @ slope).mT if directions.shape[-1] <= NARROW else slope.mT @ directions
 
 
 def weigh_columns(slope: Tensor, features: Tensor) -> Tensor:
-    """``slope features``, ``[R, L, D]``, likewise."""
+    """``slope features``, ``[R, L, D]``; see :func:`weigh_rows`."""
     return (features.mT.contiguous() @ slope.mT).mT if features.shape[-1] <= NARROW else slope @ features
 
 
@@ -155,7 +155,7 @@ class Polynomial(Linear):
         if free is None:
             return
         count, samples = self.direction_dim(x.shape[-1]), len(x) * (x.shape[1] + y.shape[1])
-        rows = 2 * (samples + len(x) * num_directions)  # monomials and directions, each with a copy on its way
+        rows = 2 * (samples + len(x) * num_directions)  # monomials and directions, each with a temporary copy
         needed = count * (rows * x.element_size() + self.degree * 8)
         if needed > free:
             raise ValueError(
@@ -173,7 +173,7 @@ class Polynomial(Linear):
 
 
 def _free_memory(device: torch.device) -> int | None:
-    """Bytes that can still be had on a device, or ``None`` where that is not known."""
+    """Free memory of a device in bytes, or ``None`` if unknown."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     if device.type == "cpu" and Path("/proc/meminfo").exists():
@@ -193,11 +193,11 @@ def _monomials(dim: int, degree: int, device: torch.device) -> Tensor:
 class Circular(Projection):
     r"""norm(x - r theta), the circular defining function.
 
-    Only differences of values count, so the constant r norm(theta) is left out: with :math:`n = |x - r \theta|` and
+    Only differences of values matter, so the constant r norm(theta) is subtracted: with :math:`n = |x - r \theta|` and
     :math:`u = |x|^2 - 2 r \langle x, \theta \rangle`, :math:`p = u / (n + r |\theta|)`, which keeps float32 precision at r = 1000.
-    For d above 16, :math:`n = \sqrt{u + r^2 |\theta|^2}`, which costs nothing, instead of an N x d x L tensor. That radicand cancels for
-    samples close to r theta. In few dimensions they do come close, and there the differences are taken one coordinate at a time; in
-    many, where a random theta is far from every sample, use float64 if you hand in directions that are not.
+    For d above 16, :math:`n = \sqrt{u + r^2 |\theta|^2}` avoids an N x d x L tensor. That radicand cancels for samples close to
+    r theta. In few dimensions samples do come close, and there the differences are computed one coordinate at a time; in many dimensions
+    a random theta is far from every sample, but use float64 for given directions that are not.
 
     Args:
         radius: r > 0.
@@ -216,7 +216,7 @@ class Circular(Projection):
         r = self.radius
         r_theta = clamp_tiny(r * torch.linalg.vector_norm(directions, dim=-1, keepdim=True))
         squared = r_theta.square()
-        r_theta += squared - squared  # NaN where that overflows: all values would be alike
+        r_theta += squared - squared  # NaN where that overflows: all values would be equal
         torch.baddbmm(torch.linalg.vector_norm(features, dim=-1).square_()[:, None], directions, features.mT, alpha=-2 * r, out=out)
         if features.shape[-1] <= self._direct_up_to:
             norms = torch.zeros_like(out)
@@ -227,13 +227,13 @@ class Circular(Projection):
             return norms
         norms = (out + squared).clamp_min_(0).sqrt_().add_(r_theta)
         out /= norms
-        return norms.sub_(r_theta)  # back, in place of a copy: memory fresh from the system costs more than two passes
+        return norms.sub_(r_theta)  # undone rather than copied: newly allocated memory costs more than two passes
 
     def pull_back(
         self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
     ) -> tuple[Tensor | None, Tensor | None]:
         r, norms = self.radius, residual
-        # Zero where the norm is: a mask would take five times as long.
+        # Zero where the norm is zero: a mask would take five times as long.
         pull = norms.reciprocal_().nan_to_num_(nan=math.nan, posinf=0).mul_(slope)
         if features.shape[-1] > self._direct_up_to:
             x_grad = (features * pull.sum(1)[..., None]).baddbmm_(pull.mT, directions, alpha=-r) if need[0] else None
@@ -248,5 +248,5 @@ class Circular(Projection):
 
     @staticmethod
     def _coordinates(features: Tensor, directions: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Pairs of ``[R, 1, N]`` and ``[R, L, 1]``, one a coordinate."""
+        """Pairs of ``[R, 1, N]`` and ``[R, L, 1]``, one per coordinate."""
         return zip(features[:, None].unbind(-1), directions[:, :, None].unbind(-1), strict=True)

@@ -3,99 +3,36 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
-from functools import cache
-from importlib.metadata import entry_points
-from typing import Any
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from torch import nn
 
-from aswd.distances.augmented import Augmented, AugmentedProjection
+from aswd.distances.composition import READINGS, Composition, type_hints
 from aswd.distances.directions import Directions, Uniform
-from aswd.distances.maximiser import Maximiser
-from aswd.distances.penalties import NormPenalty, Penalty
+from aswd.distances.exact import Wasserstein
+from aswd.distances.outside import FunctionDistance, OutsideDistance
+from aswd.distances.penalties import Penalty
 from aswd.distances.projections import Projection
 from aswd.distances.sliced import SlicedDistance
 from aswd.utils.checks import check_choice, nearest, shown
+from aswd.utils.plugins import load_entry_points, plugin_info
 
-# The readings of the paper, where they differ. `reference`, the released code, is what the defaults of the classes say. The scale of the
-# value itself (the released code sums over samples) is left at the mean there: no optimiser of the paper feels it.
-READINGS: dict[str, list[tuple[type, dict[str, Any]]]] = {
-    "reference": [],
-    "paper": [
-        (Augmented, {"activation": "relu"}),
-        (NormPenalty, {"penalty_form": "moment", "objective": "mean"}),
-    ],
-    "algorithm1": [
-        (Augmented, {"activation": "relu"}),
-        (NormPenalty, {"penalty_form": "algorithm1", "objective": "sum"}),
-        (AugmentedProjection, {"aggregation": "algorithm1", "reduction": "sum"}),
-    ],
-}
-
-_registry: dict[str, Callable[..., nn.Module]] = {}
+_CALL_ARGUMENTS = ("x", "y", "x_weights", "y_weights", "directions")  # of a distance's call, as opposed to options
 
 
-@dataclass(frozen=True)
-class Composition:
-    """A point in the space projection x directions x what is maximised; called with options, it gives the distance.
+class Registration(NamedTuple):
+    """What a name stands for."""
 
-    The options of a composition are the fields of its parts and the keywords of :class:`SlicedDistance`; ``defaults`` are those that
-    belong to the name.
-    """
+    target: Any  # the class or function that was registered
+    factory: Callable[..., nn.Module]  # called with options
+    parameters: dict[str, inspect.Parameter]  # its options; none for a composition, which knows them itself
+    module: str  # that registered it
+    file: str | None  # of that module
 
-    projection: type[Projection]
-    directions: type[Directions] | None = Uniform
-    maximised: str | None = None
-    penalised_by: type[Penalty] | None = None
-    defaults: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for key in self.defaults:
-            if key not in self._fields():
-                raise ValueError(f"the composition has no option {key!r} to give a default to: {nearest(key, self._fields())}")
-        if self.maximised == "directions" and not getattr(self.directions, "parameter_names", ()):
-            name = getattr(self.directions, "__name__", None)
-            raise ValueError(f"maximised='directions' needs directions with parameters, such as Single or PushForward; got {name}")
-        if self.maximised == "projection" and self.projection.initialise is Projection.initialise:
-            raise ValueError(
-                f"maximised='projection' needs a projection with parameters; {self.projection.__name__} does not initialise any"
-            )
-        if self.directions is None and self.projection.own_directions is Projection.own_directions:
-            raise ValueError(f"directions=None needs a projection with directions of its own; {self.projection.__name__} has none")
-
-    @property
-    def parts(self) -> dict[str, type]:
-        """Classes of the parts, under the names that :class:`SlicedDistance` has for them."""
-        maximiser = Maximiser if self.maximised else None
-        parts = {"projection": self.projection, "directions": self.directions, "maximiser": maximiser, "penalty": self.penalised_by}
-        return {name: part for name, part in parts.items() if part is not None}
-
-    def options(self) -> dict[str, Any]:
-        """All options with their defaults."""
-        return self._fields() | self.defaults
-
-    def _fields(self) -> dict[str, Any]:
-        found = {f.name: f.default for part in self.parts.values() if hasattr(part, "__dataclass_fields__") for f in fields(part)}
-        keywords = inspect.signature(SlicedDistance).parameters.values()
-        return found | {p.name: p.default for p in keywords if p.kind is p.KEYWORD_ONLY}
-
-    def reading(self, name: str) -> dict[str, Any]:
-        """The options that a reading of the paper sets for this distance."""
-        settings: dict[str, Any] = {}
-        for part, values in READINGS[name]:
-            if any(issubclass(own, part) for own in self.parts.values()):
-                settings |= values
-        return {key: value for key, value in settings.items() if key in self.options()}
-
-    def __call__(self, **options: Any) -> SlicedDistance:
-        options = {**self.defaults, **options}
-        built = {}
-        for name, part in self.parts.items():
-            names = [f.name for f in fields(part)] if hasattr(part, "__dataclass_fields__") else []
-            built[name] = part(**{key: options.pop(key) for key in names if key in options})
-        return SlicedDistance(**{"directions": None, **built}, maximised=self.maximised, **options)
+_registry: dict[str, Registration] = {}
 
 
 def register(
@@ -108,47 +45,102 @@ def register(
 ) -> Callable:
     """Make a distance known under ``name``. A decorator for
 
-    - a :class:`Projection` class, which is composed with ``directions`` (uniform ones, if nothing is said), ``maximised`` and
-      ``penalised_by``; further keywords are defaults of the composition's options;
-    - anything else that gives an ``nn.Module`` when it is called with options: a module class, or a function.
+    - a :class:`Projection` class, which is composed with ``directions`` (default: uniform ones), ``maximised`` and ``penalised_by``;
+      further keywords are defaults of the composition's options;
+    - a module class, whose constructor's arguments are the options, or a function of options that returns a module;
+      see :class:`~aswd.distances.outside.OutsideDistance` for how the module is called;
+    - a function ``f(x, y, **options)`` that returns the distance itself.
+
+    A module that is imported again (reloaded) replaces what it registered before.
 
     Raises:
-        ValueError: the name is taken, or is not a string of letters, digits and underscores.
+        ValueError: the name is not an identifier or is registered by another module, or the target cannot be called with options.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a distance's name must be made of letters, digits and underscores; got {name!r}")
+    caller = sys._getframe(1)
+    module, file = caller.f_globals.get("__name__", "__main__"), caller.f_globals.get("__file__")
 
     def add(target: Any) -> Any:
-        if name in _registry:
-            raise ValueError(f"the name {name!r} is taken by another distance: choose another name")
+        taken = _registry.get(name)
+        if taken is not None and taken.module != module and (taken.file is None or taken.file != file):
+            raise ValueError(f"the name {name!r} is taken by the distance that {taken.module} registers: choose another name in {module}")
         if isinstance(target, type) and issubclass(target, Projection):
-            _registry[name] = Composition(target, directions, maximised, penalised_by, defaults)
-        elif callable(target):
-            _registry[name] = target
+            composition = Composition(target, directions, maximised, penalised_by, defaults)
+            _registry[name] = Registration(target, composition, {}, module, file)
         else:
-            raise ValueError(f"a distance must be a Projection class, a module class or a function; got {shown(target)} for {name!r}")
+            unused = [*defaults, *(key for key, value in (("maximised", maximised), ("penalised_by", penalised_by)) if value is not None)]
+            if unused:
+                raise ValueError(f"register({name!r}, {unused[0]}=...) needs a Projection class; got {shown(target)}")
+            _registry[name] = Registration(target, *_outside(name, target), module, file)
         return target
 
     return add
 
 
-@cache
-def _load_plugins() -> None:
-    """Import what other packages offer under the entry point group ``aswd.distances``; importing it registers it."""
-    for entry in entry_points(group="aswd.distances"):
-        entry.load()
+def _outside(name: str, target: Any) -> tuple[Callable[..., nn.Module], dict[str, inspect.Parameter]]:
+    """The factory that a target from outside is, and its options."""
+    if not callable(target) or isinstance(target, nn.Module):
+        raise ValueError(f"a distance must be a Projection class, a module class or a function; got {shown(target)} for {name!r}")
+    try:
+        parameters = dict(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        raise ValueError(f"the options of the distance {name!r} must be named arguments; {shown(target)} has no signature") from None
+    if isinstance(target, type) and target.__init__ is nn.Module.__init__:
+        parameters = {}  # nn.Module's own constructor claims to take anything, and does not
+    factory = target
+    if list(parameters)[:2] == ["x", "y"] and all(parameters[key].default is inspect.Parameter.empty for key in "xy"):
+        parameters = {key: parameter for key, parameter in parameters.items() if key not in _CALL_ARGUMENTS}
+
+        def factory(**options: Any) -> FunctionDistance:
+            return FunctionDistance(target, options)
+
+    for key, parameter in parameters.items():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ValueError(f"the options of the distance {name!r} must be named arguments; got {key!r}, which is positional only")
+    return factory, parameters
 
 
 def available() -> list[str]:
-    """Names of all distances, in order of registration."""
-    _load_plugins()
+    """Names of all distances, in order of registration; those of installed plug-ins included."""
+    load_entry_points()
     return list(_registry)
 
 
 def options(name: str) -> dict[str, Any]:
-    """The options of a distance with their defaults (those of reading ``reference``)."""
-    factory = _find(name)
-    return factory.options() if isinstance(factory, Composition) else dict(_signature(factory))
+    """The options of a distance with their defaults (those of reading ``reference``); ``None`` for an option that has no default."""
+    entry = _find(name)
+    if isinstance(entry.factory, Composition):
+        return entry.factory.options()
+    return {key: None if p.default is p.empty else p.default for key, p in _named(entry.parameters).items()}
+
+
+def option_types(name: str) -> dict[str, Any]:
+    """The options of a distance with their type annotations, resolved; ``Any`` where there is none.
+
+    >>> option_types("swd")["num_projections"]
+    <class 'int'>
+    """
+    entry = _find(name)
+    if isinstance(entry.factory, Composition):
+        return entry.factory.option_types()
+    hints = type_hints(entry.target.__init__ if isinstance(entry.target, type) else entry.target)
+    return {key: hints.get(key, Any) for key in _named(entry.parameters)}
+
+
+def origin(name: str) -> str:
+    """Name of the module that registered a distance."""
+    return _find(name).module
+
+
+def distance_info(name: str) -> dict[str, str | None] | None:
+    """What the code of a distance from outside is, as :func:`aswd.utils.plugins.plugin_info` has it; ``None`` for one of aswd's own.
+
+    It covers the module that registered the distance and those that define its parts.
+    """
+    entry = _find(name)
+    parts = entry.factory.parts.values() if isinstance(entry.factory, Composition) else [entry.target]
+    return plugin_info(entry.module, *parts)
 
 
 def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Module:
@@ -156,19 +148,50 @@ def build(name: str, /, *, reading: str = "reference", **given: Any) -> nn.Modul
 
     Args:
         name: one of :func:`available`.
-        reading: ``"reference"`` (the authors' released code), ``"paper"`` (the text) or ``"algorithm1"`` (its pseudo-code): what
-            the distance is where they differ.
+        reading: ``"reference"`` (the authors' released code), ``"paper"`` (the text) or ``"algorithm1"`` (its pseudo-code): which of
+            them to follow where they differ.
         given: options; :func:`options` lists them. They win over the reading.
+
+    Returns:
+        A module to be called with ``x [..., N, d]`` and ``y [..., M, d]``, with attributes ``name``, ``reading`` and ``supports_replicas``:
+        whether leading dimensions are evaluated as one batch of independent problems, each with its own seed.
 
     Raises:
         ValueError: no such name, reading or option, or a value that is not allowed.
     """
-    factory = _find(name)
+    entry = _find(name)
     given = _over_reading(name, reading, given)
-    distance = factory(**given)
+    missing = [key for key, p in _named(entry.parameters).items() if p.default is p.empty and key not in given]
+    if missing:
+        raise ValueError(f"{name} needs a value for the option {missing[0]!r}, which has no default")
+    distance = entry.factory(**given) if isinstance(entry.factory, Composition) else _build_outside(name, entry, given)
     distance.name, distance.reading = name, reading
-    distance.built_with = {**(factory.options() if isinstance(factory, Composition) else {}), **given}
+    distance.built_with = {**(entry.factory.options() if isinstance(entry.factory, Composition) else {}), **given}
     return distance
+
+
+def build_options(distance: nn.Module) -> dict[str, Any] | None:
+    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
+
+    >>> build_options(build("wasserstein", order=1))
+    {'name': 'wasserstein', 'order': 1}
+    """
+    built_with = getattr(distance, "built_with", None)
+    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
+
+
+def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.Module:
+    seed = given.get("seed")
+    if isinstance(seed, list | tuple) and len(seed) == 1 and not getattr(entry.target, "supports_replicas", False):
+        given = {**given, "seed": seed[0]}  # a module that knows nothing of replicas takes a number
+    module = entry.factory(**given)
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"the distance {name!r} must be a torch.nn.Module; its factory returned {shown(module)}")
+    if isinstance(module, SlicedDistance | Wasserstein):
+        return module
+    if isinstance(seed, list | tuple) and len(seed) > 1 and not getattr(module, "supports_replicas", False):
+        raise ValueError(f"seed must be one whole number for {name}, which evaluates one replica at a time; got {shown(seed)}")
+    return OutsideDistance(name, module)
 
 
 def build_options(distance: nn.Module) -> dict[str, Any] | None:
@@ -188,16 +211,13 @@ def resolved_options(name: str, /, *, reading: str = "reference", **given: Any) 
 
 def _over_reading(name: str, reading: str, given: dict[str, Any]) -> dict[str, Any]:
     """The options given, over those of the reading."""
-    factory, known = _find(name), options(name)
+    entry, known = _find(name), options(name)
     check_choice("reading", reading, READINGS)
-    bare = isinstance(factory, type) and factory.__init__ is nn.Module.__init__  # which says that it takes anything, and does not
-    takes_any = not (isinstance(factory, Composition) or bare) and any(
-        p.kind is p.VAR_KEYWORD for p in inspect.signature(factory).parameters.values()
-    )
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in entry.parameters.values())
     for key in given:
         if key not in known and not takes_any:
             raise ValueError(f"{name} has no option {key!r}: {nearest(key, known)}")
-    return {**factory.reading(reading), **given} if isinstance(factory, Composition) else given
+    return {**entry.factory.reading(reading), **given} if isinstance(entry.factory, Composition) else given
 
 
 def _is_plain(value: Any) -> bool:
@@ -208,13 +228,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _find(name: str) -> Callable[..., nn.Module]:
+def _find(name: str) -> Registration:
     if name not in available():
         raise ValueError(f"there is no distance {name!r}: {nearest(name, _registry)}")
     return _registry[name]
 
 
-def _signature(factory: Callable[..., nn.Module]) -> Iterator[tuple[str, Any]]:
-    for parameter in inspect.signature(factory).parameters.values():
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            yield parameter.name, None if parameter.default is parameter.empty else parameter.default
+def _named(parameters: dict[str, inspect.Parameter]) -> dict[str, inspect.Parameter]:
+    return {key: p for key, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}

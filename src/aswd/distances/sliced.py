@@ -1,4 +1,4 @@
-"""The sliced distance: projection x directions x what is maximised."""
+"""The sliced distance, made of a projection, directions and an inner maximisation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
 from aswd.distances.directions import Directions, Single
 from aswd.distances.layers import Parameters
-from aswd.distances.maximiser import Learned, Maximiser, Moments, by_autograd
+from aswd.distances.maximiser import AdamState, Learned, Maximiser, by_autograd
 from aswd.distances.modes import eager, without_autocast
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.penalties import Penalty, Slices
@@ -23,29 +23,31 @@ from aswd.utils.checks import check_choice
 
 
 class SlicedDistance(nn.Module):
-    r"""One formula for the family,
+    r"""The sliced Wasserstein distance with any projection and directions,
 
     .. math:: D(x, y) = \Bigl( \tfrac1L \sum_l W_k^k \bigl( \{p(x_n, \theta_l)\}_n, \{p(y_n, \theta_l)\}_n \bigr) \Bigr)^{1/k},
 
-    after ``maximiser`` has moved the parameters of the projection or of the directions up its objective, D minus a penalty.
+    after ``maximiser`` has updated the parameters of the projection or of the directions to increase its objective, D minus a penalty.
 
-    Leading dimensions of the samples are replicas: independent problems, each with random numbers and learned parameters of its own. In
-    evaluation mode (``eval()``) what is kept from call to call is not moved; a search that begins anew at every call is made in
-    either mode.
+    Leading dimensions of the samples are replicas: independent problems, each with its own random numbers and learned parameters. In
+    evaluation mode (``eval()``) parameters that are kept between calls are not updated; a search that starts anew at every call
+    (``warm_start=False``) runs in both modes.
 
     Args:
         projection: p.
-        directions: the law of theta; ``None`` for a projection that has its own.
+        directions: the distribution of theta; ``None`` for a projection with its own directions.
         maximised: ``"projection"``, ``"directions"`` or ``None``.
         maximiser: the inner loop; needed with ``maximised``.
-        penalty: what the inner loop's objective is held back by.
+        penalty: subtracted from D in the objective of the inner loop.
         order: k >= 1.
-        reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs as many samples on both sides and no weights.
+        reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs N = M and no weights.
         root: take the 1/k root.
         aggregation: ``"mean"`` over the slices as above, or ``"algorithm1"``: the sum over l of (W_k^k / L)^(1/k), the paper's pseudo-code.
-        seed: of the random streams: s gives replica i the seed s + i, a sequence gives each its own, ``None`` takes one from torch.
-        validate: look for values that are not finite also where that costs a synchronisation (on a CPU it is always done).
+        seed: of the random streams: s gives replica i the seed s + i, a sequence gives one per replica, ``None`` draws one from torch.
+        validate: check that the samples are finite on a GPU too, which costs a synchronisation (on a CPU it is always done).
     """
+
+    supports_replicas = True  # leading dimensions are evaluated as one batch
 
     def __init__(
         self,
@@ -89,9 +91,9 @@ class SlicedDistance(nn.Module):
 
         Args:
             x, y: samples; leading dimensions are replicas and broadcast.
-            x_weights, y_weights: ``[..., N]`` and ``[..., M]``, normalised to one; uniform when left out.
-            directions: ``[L, D]`` or ``[..., L, D]``, used as they are instead of drawn ones, in the inner loop too; DSWD pushes them
-                forward; the Max- distances take the largest over them instead of searching.
+            x_weights, y_weights: ``[..., N]`` and ``[..., M]``, normalised to sum one; default: uniform.
+            directions: ``[L, D]`` or ``[..., L, D]``, used instead of random ones, in the inner loop too; the DSWD pushes them forward;
+                the Max- distances take the maximum over them instead of searching.
         """
         return self._solve(x, y, x_weights, y_weights, directions, "value")
 
@@ -104,7 +106,7 @@ class SlicedDistance(nn.Module):
         y_weights: Tensor | None = None,
         directions: Tensor | None = None,
     ) -> Tensor:
-        """What the inner loop maximises, at what was learned so far: the distance as it counts there, minus the penalty."""
+        """The objective of the inner loop at the current parameters, ``[...]``: the distance, scaled as there, minus the penalty."""
         return self._solve(x, y, x_weights, y_weights, directions, "objective")
 
     @eager
@@ -116,14 +118,14 @@ class SlicedDistance(nn.Module):
         y_weights: Tensor | None = None,
         directions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Both sides on the line, ``[..., L, N]`` and ``[..., L, M]``: what a call in evaluation mode would compare.
+        """The projections of both sides, ``[..., L, N]`` and ``[..., L, M]``, that a call in evaluation mode would compare.
 
-        What was learned is used and not moved; directions are drawn anew, or searched (Max-), or those given, as in :meth:`forward`.
+        Learned parameters are used and not updated; directions are drawn, searched (Max-) or given, as in :meth:`forward`.
         """
         return self._solve(x, y, x_weights, y_weights, directions, "projections")
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
-        """Forget what was learned and start the random streams again, from ``seed`` or from where they started before."""
+        """Drop all learned parameters and restart the random streams, from ``seed`` (default: the former seed)."""
         self.learned.forget()
         self.streams = Streams(self.streams.seed if seed is None else seed)
 
@@ -136,7 +138,7 @@ class SlicedDistance(nn.Module):
         self.streams.restore(state["streams"])
 
     def _made_of(self) -> str:
-        """What decides which parameters there are, and of what shape."""
+        """Description of the parts, which decide the parameters and their shapes."""
         return f"{self.projection!r} with directions {type(self.directions).__name__}, maximised: {self.maximised}"
 
     def _solve(
@@ -148,7 +150,7 @@ class SlicedDistance(nn.Module):
         directions: Tensor | None,
         wanted: str,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        # An inner loop needs gradients, also where the caller measures in inference mode, and what is kept must be of use outside it.
+        # The inner loop needs gradients, also when called in inference mode, and what is kept must be usable outside of it.
         inference = torch.is_inference_mode_enabled()
         differentiable = torch.is_grad_enabled() and not inference
         with torch.inference_mode(False), torch.set_grad_enabled(differentiable):
@@ -180,14 +182,14 @@ class SlicedDistance(nn.Module):
         if directions is None:
             return None
         if self.directions is None:
-            raise ValueError("directions must be left out: this distance has none, its projections are the outputs of a network")
+            raise ValueError("directions must be left out: this distance has none, as its projections are the outputs of a network")
         dim = self.projection.direction_dim(problem.dim)
         check_directions(directions, problem.lead, dim, problem.x.device, problem.look_inside)
         directions = directions.to(problem.x.dtype)
         return directions.expand(*problem.lead, *directions.shape[-2:]).reshape(problem.replicas, -1, dim)
 
     def _start(self, problem: Problem) -> dict[str, Tensor]:
-        """Parameters of projection and directions: those kept from the last call, or new ones."""
+        """Parameters of projection and directions: those kept from the last call, or initial ones."""
         key = problem.replicas, problem.dim
         self.streams.prepare(problem.replicas, problem.x.device, problem.x.dtype)
         kept = self.maximiser is None or self.maximiser.warm_start
@@ -205,12 +207,12 @@ class SlicedDistance(nn.Module):
         return [name for name in parameters if (name in theirs) == (self.maximised == "directions")]
 
     def _maximise(self, problem: Problem, parameters: dict[str, Tensor], given: Tensor | None) -> None:
-        """The inner loop, on detached samples, in place of ``parameters``."""
+        """Run the inner loop on detached samples, and update ``parameters`` in place."""
         detached = problem.detach()
-        # Copies: an earlier call's graph may still hold the present values for its backward pass.
+        # Copies: the graph of an earlier call may need the present values in its backward pass.
         moved = {name: parameters[name].clone() for name in self._maximised_names(parameters)}
         warm = self.maximiser.warm_start
-        moments = self.learned.moments(list(moved)) if warm else Moments.zeros_like(moved)
+        state = self.learned.adam_state(list(moved)) if warm else AdamState.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
         closed = has_closed_form(self)
 
@@ -227,10 +229,10 @@ class SlicedDistance(nn.Module):
             return objective_gradients(self, detached, current, fixed, base)
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
-        self.maximiser.ascend(gradients, moved, moments, constrain)
+        self.maximiser.ascend(gradients, moved, state, constrain)
         parameters.update(moved)
         if warm:
-            self.learned.update(moved, moments)
+            self.learned.update(moved, state)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
         theta = self._theta(base, parameters)
@@ -238,11 +240,11 @@ class SlicedDistance(nn.Module):
         return value if self.penalty is None else value - self.penalty(self.slices(problem, parameters, features, theta))
 
     def objective_samples(self, problem: Problem) -> float:
-        """How many samples the distance counts as in the objective of the inner loop."""
+        """S: the scale of the distance in the objective of the inner loop."""
         return 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
 
     def slices(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], theta: Tensor) -> Slices:
-        """What a penalty is a function of."""
+        """The arguments of a penalty."""
         weights = problem.x_weights, problem.y_weights
         return Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order)
 
@@ -257,12 +259,12 @@ class SlicedDistance(nn.Module):
         return self.directions.theta(base, parameters) if own is None else own
 
     def _largest(self, problem: Problem, features: tuple[Tensor, Tensor], given: Tensor) -> Tensor:
-        """Of the directions ``given``, the one with the largest cost in every replica, ``[R, 1, D]``."""
+        """The direction with the largest cost among ``given``, per replica, ``[R, 1, D]``."""
         costs = slice_costs(self.projection, *features, given, problem.x_weights, problem.y_weights, self.order)
         return given.take_along_dim(costs.argmax(1)[:, None, None], 1)
 
     def _value(self, problem: Problem, features: tuple[Tensor, Tensor], theta: Tensor, samples: float, root: bool) -> Tensor:
-        """The distance of every replica, counted as of ``samples`` samples."""
+        """The distance of every replica, scaled by ``samples``."""
         k, count, inside = self.order, theta.shape[1], self.aggregation == "algorithm1"
         cost = mean_slice_cost(self.projection, *features, theta, problem.x_weights, problem.y_weights, k, root_each=inside)
         if inside:

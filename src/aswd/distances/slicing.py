@@ -1,6 +1,6 @@
-r"""The one evaluation of the family: the mean transport cost over the slices of two sets of features.
+r"""The mean transport cost over the slices of two sets of features, with its gradients.
 
-Every sliced distance ends here. Given the features of both sides and the directions, a projection turns them into values on the line,
+All sliced distances are evaluated here. Given the features of both sides and the directions, a projection computes values on the line,
 :func:`~aswd.distances.one_dimensional.solve_rows` gives the cost of every slice together with its gradient, and
 the projection pulls that gradient back to features and directions. All of it happens in the forward pass, a chunk of slices at a
 time, so that neither the values nor their gradients are ever held for all slices at once; backward only scales.
@@ -21,14 +21,14 @@ from aswd.distances.sorting import BLOCK, chunk_size
 from aswd.distances.workers import worker_count
 
 _CHUNK_ELSEWHERE = 1 << 26
-ROOM = 8 * BLOCK  # values of a side that a thread keeps memory for
+ROOM = 8 * BLOCK  # values per side that a thread keeps memory for
 
 
 def _chunk_size(device: torch.device) -> int:
-    """Values on the line held at a time for each side (but no fewer than those of 64 slices are: thinner products are slow).
+    """Number of values on the line per side and chunk (but at least those of 64 slices: thinner matrix products are slow).
 
-    On a CPU it is one block of the sort for every thread, so that what is projected is still in the cache when it is sorted and when its
-    slopes are pulled back.
+    On a CPU it is one block of the sort per thread, so that projected values are still in the cache when they are sorted and when
+    their slopes are pulled back.
     """
     return BLOCK * worker_count() if device.type == "cpu" else _CHUNK_ELSEWHERE
 
@@ -46,7 +46,7 @@ def mean_slice_cost(
     r"""``mean_l W_k^k`` (or, with ``root_each``, ``mean_l W_k``) of every replica.
 
     Args:
-        projection: what turns features and directions into values on the line, and takes gradients back.
+        projection: computes values on the line from features and directions, and pulls gradients back.
         x, y: features ``[R, N, D]`` and ``[R, M, D]``.
         directions: ``[R, L, D']``.
         x_weights, y_weights: ``[R, N]`` and ``[R, M]`` or ``None``.
@@ -102,7 +102,7 @@ def cost_and_gradients(
             theta = directions[rows, cols]
             u, v = _values(x_rows, theta, 0), _values(y_rows, theta, 1)
             u_residual, v_residual = projection.slice(x_rows, theta, u), projection.slice(y_rows, theta, v)
-            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, v with the sign of u's
+            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, both with the sign of u's
             if root_each:
                 cost = _root_each(cost, [slope for slope, needed in ((u, need_u), (v, need_v)) if needed], order)
             costs.append(cost)
@@ -137,18 +137,18 @@ class _MeanSliceCost(torch.autograd.Function):
 
 
 class _Sum:
-    """A sum of tensors of one shape, in place of the first."""
+    """A sum of tensors of one shape, accumulated in the first."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None
 
     def add(self, part: Tensor | None) -> None:
-        """Add ``part``; nothing where it is ``None``."""
+        """Add ``part``; ``None`` adds nothing."""
         self.total = part if self.total is None else self.total.add_(part)
 
 
 def _root_each(cost: Tensor, slopes: list[Tensor], order: float) -> Tensor:
-    """The 1/k root of every slice's cost; ``slopes`` become those of the root, in place."""
+    """The 1/k root of every slice's cost; ``slopes`` are scaled to those of the root, in place."""
     root = safe_root(cost, order)
     for slope in slopes:
         slope *= (root / clamp_tiny(cost) / order)[..., None]
@@ -165,7 +165,7 @@ def _solve(u: Tensor, v: Tensor, plan: Plan, rows: slice, order: float, need_u: 
 
 
 class _Scratch(threading.local):
-    """Room for the values of a chunk, kept by each thread: memory fresh from the system costs more than what is done in it."""
+    """Buffers for the values of a chunk, kept per thread: newly allocated memory costs more than the work done in it."""
 
     def __init__(self) -> None:
         self.sides: list[Tensor] = [torch.empty(ROOM, dtype=torch.float32, device="cpu") for _ in range(2)]
@@ -175,7 +175,7 @@ _scratch = _Scratch()
 
 
 def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
-    """Room for ``[r, l, N]`` values, not initialised; on a CPU it is good until the next call for the same ``side``."""
+    """Uninitialised buffer for ``[r, l, N]`` values; on a CPU it is reused by the next call for the same ``side``."""
     shape = (*directions.shape[:2], features.shape[1])
     room = _scratch.sides[side]
     if features.device.type == "cpu" and features.dtype == room.dtype and math.prod(shape) <= len(room):
@@ -184,10 +184,10 @@ def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
 
 
 def _chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, list[slice]]]:
-    """Slices of replicas, each with slices of directions, whose values fit the chunk."""
+    """Ranges of replicas, each with ranges of directions, whose values fit into a chunk."""
     replicas, count, dim = directions.shape
     samples = max(x.shape[1], y.shape[1])
-    # Every chunk adds its part to a gradient as wide as the features: of wide ones there should be few, as far as there is room.
+    # Every chunk adds to a gradient as wide as the features: for wide features use few chunks, as far as the buffers allow.
     budget = max(64, _chunk_size(x.device) // samples, min(dim, ROOM // samples))
     row_step, col_step = chunk_size(replicas, budget // count), chunk_size(count, budget)
     columns = [slice(col, col + col_step) for col in range(0, count, col_step)]

@@ -1,8 +1,8 @@
-"""Sorting many rows at once, with the permutation that does it.
+"""Sorting many rows at once, with the sorting permutations.
 
 Torch sorts slowly on a CPU. For float32 there, :func:`sort_rows` packs the position of every value into the mantissa bits that are
 free once the value is widened to float64, and one vectorised numpy sort gives values and permutation at once, exactly, with ties in order
-of position as a stable sort has them.
+of position as in a stable sort.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-BLOCK = 131_072  # values to sort at a time: large enough to pay for the calls, small enough for the cache
-_INDEX_MASK = (1 << 26) - 1  # of 29 free bits: so small a position does not change what float32 a key rounds to
+BLOCK = 131_072  # values to sort at a time: large enough to amortise the calls, small enough for the cache
+_INDEX_MASK = (1 << 26) - 1  # of 29 free bits: a position this small does not change the float32 that a key rounds to
 _SMALLEST = np.array([5e-324])  # a denormal number
-_fast_sort = True  # tests switch it off to compare
+_fast_sort = True  # set to False by tests, to compare
 
 
 def chunk_size(count: int, most: int) -> int:
-    """Into how many at a time ``count`` things are split so that no share has over ``most`` and all are about as large.
+    """Size of the chunks when ``count`` items are split into chunks of at most ``most`` items and about equal size.
 
-    Shares of one size use the same working memory, which then stays in the cache.
+    Chunks of one size use the same working memory, which then stays in the cache.
     """
     return math.ceil(count / math.ceil(count / max(1, most)))
 
 
 def sort_is_fast(values: Tensor) -> bool:
-    """Whether rows like these take the numpy path."""
+    """Whether rows like these are sorted by numpy."""
     return _fast_sort and values.device.type == "cpu" and values.dtype == torch.float32 and values.shape[1] <= _INDEX_MASK
 
 
 def sort_rows(values: Tensor, with_index: bool, side: int) -> tuple[Tensor, Tensor | None]:
-    """Rows in ascending order and, if asked for, the stable permutation that sorts them.
+    """Rows in ascending order and, with ``with_index``, the stable permutations that sort them.
 
-    On the fast path the results are scratch memory of this thread: good until the next call for the same ``side``.
+    On the fast path the results are buffers of this thread, overwritten by the next call for the same ``side``.
     """
     if sort_is_fast(values):
         packed = (_packed_sort if with_index else _plain_sort)(values.numpy(), _scratch.side(side, values.shape))
@@ -54,10 +54,10 @@ def _plain_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, None]:
 
 
 def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor] | None:
-    """Sorted float32 rows and their permutation by one sort of float64 keys; ``None`` where keys cannot tell the values apart.
+    """Sorted float32 rows and their permutation by one sort of float64 keys; ``None`` where keys do not sort as the values do.
 
-    The key of the value at position n is the value with n in the low bits of its mantissa. Infinities have none; the keys of zeros are
-    denormal numbers, of no use where the processor takes those for zero; and those of 0.0 and -0.0 would not tie.
+    The key of the value at position n is the value with n in the low bits of its mantissa. Infinities have no mantissa; the keys of zeros
+    are denormal numbers, useless where the processor flushes those to zero; and those of 0.0 and -0.0 would not tie.
     """
     keys, index = scratch.keys, scratch.index
     if _SMALLEST * 1.0 == 0 and not values.all():
@@ -65,7 +65,7 @@ def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor]
     np.copyto(keys, values)
     index |= scratch.positions
     keys.sort(axis=1)
-    if np.isnan(keys[:, -1]).any():  # what an infinity becomes; NaN sorts last
+    if np.isnan(keys[:, -1]).any():  # from an infinity; NaN sorts last
         return None
     np.copyto(scratch.ordered, keys, casting="same_kind")  # rounds the position away
     index &= _INDEX_MASK
@@ -78,9 +78,9 @@ def _packed_sort(values: np.ndarray, scratch: _Buffers) -> tuple[Tensor, Tensor]
 
 
 def _reverse_negative_ties(values: np.ndarray, index: np.ndarray, tied: np.ndarray) -> None:
-    """Put runs of equal negative values in order of position: a larger mantissa has sorted their last position first."""
+    """Restore the order of position in runs of equal negative values, where a larger mantissa sorts first."""
     tied = tied[values[tied] < 0]
-    if not (tied[1:] - tied[:-1] == 1).any():  # pairs, the chance ties of random values: swap them
+    if not (tied[1:] - tied[:-1] == 1).any():  # only pairs, as chance ties of random values: swap them
         index[tied], index[tied + 1] = index[tied + 1], index[tied]
     else:
         first = np.flatnonzero(np.diff(tied, prepend=-2) != 1)
@@ -90,15 +90,15 @@ def _reverse_negative_ties(values: np.ndarray, index: np.ndarray, tied: np.ndarr
 
 
 class _Buffers:
-    """Working memory for one side of a block. Memory fresh from the system costs more than the passes over it."""
+    """Working memory for one side of a block; newly allocated memory costs more than the passes over it."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.keys, self.ordered = np.empty(shape, np.float64), np.empty(shape, np.float32)
         self.index = self.keys.view(np.int64)
         self.positions = np.arange(shape[1], dtype=np.int64)
         self.neighbours = self.ordered.reshape(-1)[:-1], self.ordered.reshape(-1)[1:]
-        self.tied = np.empty(self.ordered.size - 1, bool)  # places tied with the place after them
-        with torch.inference_mode(False):  # to be written to in any mode later
+        self.tied = np.empty(self.ordered.size - 1, bool)  # positions tied with the next one
+        with torch.inference_mode(False):  # writable in any mode later
             self.result = torch.from_numpy(self.ordered), torch.from_numpy(self.index)
 
 

@@ -1,7 +1,7 @@
-"""Random streams, one a replica.
+"""Random streams, one per replica.
 
-Replica i draws from a generator of its own, so that it gets the same numbers alone as beside 49 others, and the global
-random state stays out of it. The generators live on the device of the samples: nothing is copied there.
+Each replica has its own generator, so that it gets the same numbers alone as in a batch of 50, independently of the global
+random state. The generators are on the device of the samples: no numbers are copied to it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Streams:
     """Generators for R replicas, seeded one by one.
 
     Args:
-        seed: ``s`` gives replica i the seed s + i; a sequence gives each its own; ``None`` takes one from torch's global
-            random state when the first number is drawn.
+        seed: ``s`` gives replica i the seed s + i; a sequence gives one per replica; ``None`` draws one from torch's global
+            random state when the first number is needed.
     """
 
     def __init__(self, seed: int | Sequence[int] | None = None) -> None:
@@ -28,7 +28,7 @@ class Streams:
         self._count, self._device, self._dtype = 1, torch.device("cpu"), torch.float32
 
     def prepare(self, count: int, device: torch.device, dtype: torch.dtype) -> None:
-        """Serve ``count`` replicas on ``device`` from now on. A change of device starts the streams again from their seeds there."""
+        """Set the number of replicas, device and dtype of the next numbers. A change of device restarts the streams from their seeds."""
         if self._seed is None:
             self._seed = int(torch.randint(2**31, ()))
         if not isinstance(self._seed, int) and len(self._seed) != count:
@@ -44,7 +44,7 @@ class Streams:
 
     @property
     def seed(self) -> int | list[int] | None:
-        """What the streams started from."""
+        """The seed that the streams started from."""
         return self._seed
 
     def normal(self, *shape: int) -> Tensor:
@@ -58,7 +58,7 @@ class Streams:
     def sphere(self, count: int, dim: int) -> Tensor:
         """Directions uniform on the unit sphere of R^dim, ``[R, count, dim]``."""
         normal = self.normal(count, dim)
-        return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: memory fresh from the system costs more
+        return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: newly allocated memory costs more
 
     def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor]) -> Tensor:
         out = torch.empty(self._count, *shape, device=self._device, dtype=self._dtype)
@@ -67,11 +67,11 @@ class Streams:
         return out
 
     def state(self) -> dict:
-        """What :meth:`restore` needs to go on with the very next number."""
+        """State from which :meth:`restore` continues with the next number."""
         return {"seed": self._seed, "device": str(self._device), "generators": [g.get_state() for g in self._generators]}
 
     def restore(self, state: dict) -> None:
-        """Go on where the streams of :meth:`state` stood. States of a device that is not here start again from their seeds."""
+        """Continue from a :meth:`state`; if its device is not available, restart from its seeds on the CPU."""
         self._seed = state["seed"]
         self._device = torch.device(state["device"])
         self._generators = []
@@ -83,7 +83,7 @@ class Streams:
             generator.set_state(saved.cpu())
             self._generators.append(generator)
 
-    def __getstate__(self) -> dict:  # generators can be neither copied nor pickled themselves
+    def __getstate__(self) -> dict:  # generators can be neither copied nor pickled
         return self.state()
 
     def __setstate__(self, state: dict) -> None:

@@ -1,1 +1,1 @@
-"""Carrying out many runs: one after the other, in several processes, or on a cluster."""
+"""Launchers: executing many runs in this process, in several processes, or on a cluster."""

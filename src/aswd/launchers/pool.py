@@ -1,9 +1,9 @@
-"""Several processes on one machine, each with a slot of its own.
+"""Several worker processes on one machine, each with a slot of its own.
 
-A process takes runs one after the other, since to start one costs as much as a short run; it is replaced after a run that failed,
-which may have spoilt its GPU, and after one that was long, where a fresh process costs nothing. One that is killed costs its own run only:
-its pipe ends, the run is tried again from its last checkpoint, and another process takes the slot. (A pool of joblib or of the standard
-library is broken as a whole by one killed process, and submitit's local executor starts a process for every run and knows no slots.)
+A worker executes one run after the other, since starting a process costs as much as a short run. It is replaced after a run that failed,
+which may have left its GPU in a bad state, and after a long one, where a fresh process costs nothing. A worker that is killed costs its own
+run only: its pipe closes, the run is retried from its last checkpoint, and another worker takes the slot. (A pool of joblib or of the
+standard library breaks as a whole when one process is killed; submitit's local executor starts a process per run and has no slots.)
 """
 
 from __future__ import annotations
@@ -14,177 +14,193 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aswd.config.run import RunConfig
-from aswd.launchers.configs import PoolConfig
-from aswd.launchers.giving_up import mark_failed
-from aswd.launchers.slots import Slot, slots
-from aswd.launchers.sweep import SweepRecord
-from aswd.runs.execution import Outcome
-from aswd.runs.signals import StopRequest
-from aswd.runs.store import RunState
+from aswd.launchers.base import Launcher, LauncherConfig, mark_failed, without_terminal
+from aswd.utils.checks import check_at_least
 
-Tell = Callable[[int, list[Outcome]], None]
+if TYPE_CHECKING:
+    from aswd.config.run import RunConfig
+    from aswd.launchers.slots import Slot
+    from aswd.runs.execution import Outcome
 
-LONG = 60.0  # seconds after which a process is not used again
-PATIENCE = 0.2  # seconds between two looks at processes and signals
+LONG_RUN = 60.0  # seconds after which a worker is not used again
+POLL_SECONDS = 0.2  # between two looks at workers and signals
+
+
+@dataclass
+class PoolConfig(LauncherConfig):
+    """Several processes on this machine.
+
+    Args:
+        workers: number of processes. Default: one per GPU, or without GPUs one per ``trainer.threads`` cores.
+        runs_per_gpu: runs that share a GPU.
+        retries: how often a run whose process was killed is started again.
+    """
+
+    name: str = "pool"
+    workers: int | None = None
+    runs_per_gpu: int = 1
+    retries: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.workers is not None:
+            check_at_least("workers", self.workers, 1, whole=True)
+        check_at_least("runs_per_gpu", self.runs_per_gpu, 1, whole=True)
+        check_at_least("retries", self.retries, 0, whole=True)
 
 
 @dataclass
 class _Attempt:
-    place: int
-    spec: RunConfig
-    deaths: int = 0
+    """A run to execute: its index in the sweep, and its configuration, which a retry may change."""
 
-    @property
-    def folders(self) -> set[Path]:
-        return {self.spec.run(seed).folder for seed in self.spec.seeds}
+    index: int
+    run: RunConfig
 
 
 @dataclass
 class _Worker:
-    """A process, the run that it is at, and our end of the pipe to it."""
+    """A process, the run that it executes, and our end of the pipe to it."""
 
     slot: Slot
     log: Path
     attempt: _Attempt | None = None
-    since: float = 0.0
+    started: float = 0.0
     process: subprocess.Popen = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pipe, theirs = Pipe()
-        command = [sys.executable, "-m", "aswd.launchers.worker", str(theirs.fileno())]
+        self.pipe, child_end = Pipe()
+        command = [sys.executable, "-m", "aswd.launchers.worker", str(child_end.fileno())]
         with self.log.open("ab") as log:
-            # In a session of its own a process is not told of Ctrl-C by the terminal, but by us.
+            # In a session of its own a worker gets no Ctrl-C from the terminal, only stop requests from us.
             self.process = subprocess.Popen(
                 command,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
                 env=self.slot.environment(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        theirs.close()
+        child_end.close()
 
-    def take(self, attempt: _Attempt) -> None:
+    def start(self, attempt: _Attempt) -> None:
         """Start a run."""
-        self.attempt, self.since = attempt, time.monotonic()
-        trainer = replace(attempt.spec.trainer, progress=False, threads=self.slot.threads)
-        self.send(replace(attempt.spec, trainer=trainer))
+        self.attempt, self.started = attempt, time.monotonic()
+        self.send(without_terminal(attempt.run, self.slot.threads))
 
     def send(self, message: object) -> None:
-        """Say something to a process, which may be dead: then that is noticed when it does not answer."""
+        """Send a run or a signal number; that the worker is dead shows when its outcomes are received."""
         with suppress(OSError):
             self.pipe.send(message)
 
-    def answer(self) -> list[Outcome] | None:
-        """What came of the run; ``None`` where the process died over it."""
+    def receive(self) -> list[Outcome] | None:
+        """The outcomes of the run; ``None`` where the worker died."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
             return None
 
-    def has_answered(self) -> bool:
-        """Whether there is an answer, or will never be one."""
+    def is_ready(self) -> bool:
+        """Whether :meth:`receive` returns at once: the run has ended, or the worker is dead."""
         return self.pipe.poll() or self.process.poll() is not None
 
-    def end(self, at_once: bool = False) -> int:
-        """Let the process leave; how it left."""
+    def close(self, kill: bool = False) -> int:
+        """Let the process exit, or kill it; returns its exit code."""
         self.pipe.close()
-        if at_once:
+        if kill:
             self.process.kill()
         return self.process.wait()
 
 
-def execute_in_pool(specs: list[RunConfig], settings: PoolConfig, request: StopRequest, tell: Tell, record: SweepRecord) -> None:
-    """Carry out ``specs`` in several processes, and tell what came of each."""
-    pool = _Pool(settings, request, tell, record)
-    waiting = deque(_Attempt(place, spec) for place, spec in enumerate(specs))
-    pool.work(waiting, slots(specs, settings))
+class PoolLauncher(Launcher):
+    """Executes runs in worker processes, and retries those whose worker died."""
 
+    config: PoolConfig
 
-class _Pool:
-    def __init__(self, settings: PoolConfig, request: StopRequest, tell: Tell, record: SweepRecord) -> None:
-        self.settings, self.request, self.tell, self.record = settings, request, tell, record
+    def execute(self) -> None:
+        """Keep all slots busy until no run is left; after a stop request, until all workers have saved and exited."""
+        from aswd.launchers.slots import make_slots
+
+        free = make_slots(self.runs, self.config)
+        self.waiting = deque(_Attempt(index, run) for index, run in enumerate(self.runs))
         self.idle: list[_Worker] = []
         self.busy: list[_Worker] = []
-
-    def work(self, waiting: deque[_Attempt], free: list[Slot]) -> None:
-        """Until nothing waits and nobody is busy."""
-        is_told = False
+        is_stop_sent = False
         try:
-            while waiting or self.busy:
-                if self.request.number is not None and not is_told:
-                    is_told = True
-                    waiting.clear()
+            while self.waiting or self.busy:
+                if self.is_stopped and not is_stop_sent:
+                    is_stop_sent = True
+                    self.waiting.clear()
                     for worker in self.busy:
                         worker.send(self.request.number)
-                while (free or self.idle) and (attempt := self._next(waiting)) is not None:
-                    worker = self.idle.pop() if self.idle else _Worker(slot := free.pop(0), self._log(slot))
+                while (free or self.idle) and (attempt := self._next_attempt()) is not None:
+                    worker = self.idle.pop() if self.idle else self._new_worker(free.pop(0))
                     self.busy.append(worker)
-                    worker.take(attempt)
-                wait([worker.pipe for worker in self.busy], PATIENCE)
-                for worker in [worker for worker in self.busy if worker.has_answered()]:
+                    worker.start(attempt)
+                wait([worker.pipe for worker in self.busy], POLL_SECONDS)
+                for worker in [worker for worker in self.busy if worker.is_ready()]:
                     self.busy.remove(worker)
-                    if not self._heard(worker, waiting):
+                    if self._collect(worker):
+                        self.idle.append(worker)
+                    else:
                         free.append(worker.slot)
             for worker in self.idle:
-                worker.end()
-        finally:  # a second Ctrl-C: nobody is waited for
+                worker.close()
+        finally:  # after a second Ctrl-C workers may still be busy
             for worker in self.busy:
-                worker.end(at_once=True)
+                worker.close(kill=True)
 
-    def _next(self, waiting: deque[_Attempt]) -> _Attempt | None:
-        """The first run that nobody of the pool is at: a sweep may name one twice."""
-        taken = set().union(*(worker.attempt.folders for worker in self.busy))
-        for attempt in waiting:
-            if not attempt.folders & taken:
-                waiting.remove(attempt)
+    def _new_worker(self, slot: Slot) -> _Worker:
+        return _Worker(slot, self.record.log(f"worker-{slot.number}.log"))
+
+    def _next_attempt(self) -> _Attempt | None:
+        """The first waiting run that no worker executes already: a sweep may name a run twice."""
+        taken = set().union(*(self.folders(worker.attempt.index) for worker in self.busy))
+        for attempt in self.waiting:
+            if not self.folders(attempt.index) & taken:
+                self.waiting.remove(attempt)
                 return attempt
         return None
 
-    def _heard(self, worker: _Worker, waiting: deque[_Attempt]) -> bool:
-        """Take an answer; ``False`` where the process is not to be used again."""
-        attempt, outcomes = worker.attempt, worker.answer()
-        is_over = self.request.number is not None
+    def _collect(self, worker: _Worker) -> bool:
+        """Report the run that a worker has ended with, or retry it; returns whether the worker can be used again."""
+        attempt, outcomes = worker.attempt, worker.receive()
         if outcomes is None:
-            self._died(attempt, worker.end(), worker.log, waiting, is_over)
+            self._handle_death(attempt, worker.close(), worker.log)
             return False
-        if any(outcome.word == "interrupted" for outcome in outcomes) and not is_over and attempt.deaths < self.settings.retries:
-            worker.end()  # someone has stopped this process, but not the sweep
-            waiting.appendleft(replace(attempt, deaths=attempt.deaths + 1))
+        is_interrupted = any(outcome.word == "interrupted" for outcome in outcomes)
+        if is_interrupted and not self.is_stopped and self.retry(attempt.index):
+            worker.close()  # somebody stopped this process, but not the sweep
+            self.waiting.appendleft(attempt)
             return False
-        if attempt.deaths:  # a process that was killed may have written the record before
+        if self.deaths[attempt.index]:  # a worker that was killed may have finished the record before
             outcomes = [replace(outcome, word="done") if outcome.word == "skipped" else outcome for outcome in outcomes]
         if outcomes:
-            self.tell(attempt.place, outcomes)
-        if is_over or any(outcome.word in ("failed", "interrupted") for outcome in outcomes) or time.monotonic() - worker.since > LONG:
-            worker.end()
+            self.report(attempt.index, outcomes)
+        has_failed = any(outcome.word in ("failed", "interrupted") for outcome in outcomes)
+        if self.is_stopped or has_failed or time.monotonic() - worker.started > LONG_RUN:
+            worker.close()
             return False
         worker.attempt = None
-        self.idle.append(worker)
         return True
 
-    def _died(self, attempt: _Attempt, code: int, log: Path, waiting: deque[_Attempt], is_over: bool) -> None:
-        """A process died over a run: it is tried again, or said to have failed."""
-        if attempt.deaths < self.settings.retries and not is_over:
-            done = any(attempt.spec.run(seed).state is RunState.DONE for seed in attempt.spec.seeds)
-            again = replace(attempt.spec, force=attempt.spec.force and done)  # what was forced once goes on from its checkpoint
-            waiting.appendleft(_Attempt(attempt.place, again, attempt.deaths + 1))
+    def _handle_death(self, attempt: _Attempt, code: int, log: Path) -> None:
+        """Retry the run of a worker that died, or mark it as failed."""
+        from aswd.runs.store import RunState
+
+        deaths = self.deaths[attempt.index] + 1
+        if not self.is_stopped and self.retry(attempt.index):
+            # A forced run that was started once resumes from its checkpoint.
+            has_old_result = any(run.state is RunState.DONE for run in self.seeds(attempt.index))
+            again = replace(attempt.run, force=attempt.run.force and has_old_result)
+            self.waiting.appendleft(_Attempt(attempt.index, again))
             return
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"left with code {code}"
-        times = "" if attempt.deaths == 0 else f" for the {_ordinal(attempt.deaths + 1)} time"
-        self.tell(attempt.place, mark_failed(attempt.spec, f"the process of the run {how}{times}; what it said is in {log}"))
-
-    def _log(self, slot: Slot) -> Path:
-        return self.record.log(f"worker-{slot.number}.log")
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        reason = f"the worker process {how} (attempt {deaths} of {self.config.retries + 1}); its output is in {log}"
+        self.report(attempt.index, mark_failed(attempt.run, reason))

@@ -1,4 +1,4 @@
-"""What a job of a cluster does."""
+"""A job on a node of a SLURM cluster."""
 
 from __future__ import annotations
 
@@ -6,36 +6,24 @@ import os
 import signal
 import subprocess
 
-from aswd.config.run import RunConfig
-from aswd.runs.execution import execute_run
-from aswd.runs.signals import StopRequest
+from aswd.launchers.job import Job
 
 
-class Job:
-    """What a job does: the runs that it was given, one after the other."""
+class SlurmJob(Job):
+    """Executes its runs; requeues itself when SLURM signals that the time limit is near."""
 
-    def __init__(self, specs: list[RunConfig], requeues: int) -> None:
-        self.specs, self.requeues = specs, requeues
+    warning = signal.SIGUSR2
 
-    def __call__(self) -> list[str]:
-        """Carry them out. Told that its time is over, the job goes back into the queue and begins anew: what is done by then is skipped."""
-        request, words = StopRequest(signal.SIGUSR2), []
-        with request.listening():
-            for spec in self.specs:
-                if request.number is None:
-                    words += [f"{outcome.run.folder}: {outcome.word} {outcome.text}" for outcome in execute_run(spec, request)]
-            if request.number == signal.SIGUSR2 and int(os.environ.get("SLURM_RESTART_COUNT", 0)) < self.requeues:
-                _requeue()
-        print(*words, sep="\n", flush=True)
-        return words
+    def count_restarts(self) -> int:
+        """How often SLURM has restarted this job."""
+        return int(os.environ.get("SLURM_RESTART_COUNT", 0))
 
-
-def _requeue() -> None:
-    """Put this job back into the queue, which ends it."""
-    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
-    job = f"{array}_{task}" if array else os.environ["SLURM_JOB_ID"]
-    print(f"the time of job {job} is over; it goes back into the queue", flush=True)
-    try:
-        subprocess.run(["scontrol", "requeue", job], check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:  # in a container there may be no scontrol
-        print(f"job {job} could not be put back into the queue ({error}); the next start of the command goes on", flush=True)
+    def requeue(self) -> None:
+        """Put this job back into the queue, which ends it."""
+        array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+        job = f"{array}_{task}" if array else os.environ["SLURM_JOB_ID"]
+        print(f"job {job} reaches its time limit and is requeued", flush=True)
+        try:
+            subprocess.run(["scontrol", "requeue", job], check=True, timeout=60)
+        except (OSError, subprocess.SubprocessError) as error:  # in a container there may be no scontrol
+            print(f"job {job} could not be requeued ({error}); start the same command again to resume", flush=True)

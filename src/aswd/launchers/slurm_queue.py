@@ -1,29 +1,34 @@
-"""What SLURM's queue says of jobs. Only squeue is asked: not every cluster keeps accounts for sacct."""
+"""States of jobs in SLURM's queue, from squeue: not every cluster keeps the accounts that sacct needs."""
 
 from __future__ import annotations
 
 import subprocess
 
+from aswd.launchers.queue import GONE, JobState
+
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "REVOKED", "TIMEOUT"}
-GONE = "GONE"
 
 
-def job_states(jobs: list[str]) -> dict[str, str] | None:
-    """The state of every job (``12`` or ``12_3``), :data:`GONE` where it is forgotten; ``None`` where SLURM does not answer."""
+def poll_jobs(jobs: list[str]) -> dict[str, JobState] | None:
+    """The state of every job (``12`` or ``12_3``), :data:`GONE` where SLURM has forgotten it; ``None`` where SLURM does not respond."""
     if not jobs:
         return {}
-    numbers = sorted({job.partition("_")[0] for job in jobs})
+    numbers = sorted({job_number(job) for job in jobs})
     command = ["squeue", "--noheader", "--array", "--states=all", "--format=%i %T", f"--jobs={','.join(numbers)}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if done.returncode and "Invalid job id" not in done.stderr:
+    if process.returncode and "Invalid job id" not in process.stderr:
         return None
-    known = dict(line.split()[:2] for line in done.stdout.splitlines() if len(line.split()) >= 2)
-    return {job: known.get(job, GONE) for job in jobs}
+    names = dict(line.split()[:2] for line in process.stdout.splitlines() if len(line.split()) >= 2)
+    return {job: JobState(names[job], names[job] in ENDED) if job in names else GONE for job in jobs}
 
 
-def is_ended(state: str) -> bool:
-    """Whether a job in this state will do no more."""
-    return state in ENDED or state == GONE
+def job_number(job: str) -> str:
+    """The number of a job or of the array that it is part of.
+
+    >>> job_number("12"), job_number("12_3")
+    ('12', '12')
+    """
+    return job.partition("_")[0]

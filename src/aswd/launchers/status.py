@@ -1,4 +1,4 @@
-"""``aswd status``: how far a sweep is, from its record and the store, so that any terminal can ask."""
+"""``aswd status``: the progress of sweeps, from their records and the store, from any terminal."""
 
 from __future__ import annotations
 
@@ -11,113 +11,124 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from aswd.launchers.slurm_queue import is_ended, job_states
+from aswd.launchers.queue import QueueLauncher
+from aswd.launchers.registry import LAUNCHERS
 from aswd.launchers.sweep import Sweep, sweeps
 from aswd.runs.store import Run, RunState
 from aswd.utils.tables import table
 
-LOOKED_AT = 20  # sweeps: more are not going on at a time
-WORDS = ("done", "running", "failed", "cut off", "waiting")
+MAX_SWEEPS = 20  # newest sweeps that are searched for active ones
+MAX_ROWS = 30
+WAITING = "waiting"
+STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.CUT_OFF, WAITING)  # in the order of the summary
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the runs of a sweep are.
+    """The progress of a sweep.
 
     Args:
-        sweep: which.
-        words: for everything planned the state of each seed.
-        steps: for everything planned the steps that each seed has taken that is under way; 0 for others.
-        jobs: states of a cluster's jobs that have not ended; ``None`` where there are none, or it does not answer.
+        sweep: the recorded sweep.
+        states: the state of each seed of each planned run.
+        steps: the step of each seed of each planned run that is running; 0 for others.
+        jobs: the number of queued jobs by state; ``None`` where there are none, or the cluster does not respond.
     """
 
     sweep: Sweep
-    words: list[list[str]]
+    states: list[list[str]]
     steps: list[list[int]]
     jobs: Counter | None
 
     @property
-    def is_going_on(self) -> bool:
-        """Whether someone is at it: the command that started it, or jobs in a queue."""
+    def is_active(self) -> bool:
+        """Whether the command that started it still runs, or jobs are in a queue."""
         return self.sweep.is_running or bool(self.jobs)
 
     @property
     def counts(self) -> Counter:
-        """Seeds by state."""
-        return Counter(word for words in self.words for word in words)
+        """The number of seeds by state."""
+        return Counter(state for states in self.states for state in states)
 
     def seconds_left(self, now: datetime) -> float | None:
-        """The time that the rest takes at the pace since the sweep began; ``None`` before anything can be said.
+        """The estimated remaining time at the speed since the sweep started; ``None`` before there is anything to estimate from.
 
-        The work of a run is counted in parts of it, so that something can be said before the first one is done; parts that were made
-        before the sweep began are no part of its pace.
+        Fractions of runs count, so that there is an estimate before the first run is done; fractions that were done before the sweep
+        started do not count towards its speed.
         """
-        made = left = 0.0
-        for planned, words, steps in zip(self.sweep.planned, self.words, self.steps, strict=True):
-            for run, word, step, taken in zip(planned.runs, words, steps, planned.taken or [0] * len(words), strict=True):
-                before = min(1.0, taken / planned.steps) if planned.steps else 0.0
-                part = min(1.0, max(step, taken) / planned.steps) if planned.steps else 0.0
-                if word == "done":
-                    made += (1 - before) * (_changed(run) >= self.sweep.began.timestamp())
-                elif word == "running":
-                    made, left = made + part - before, left + 1 - part
-                elif word != "failed":
+        done = left = 0.0
+        for planned, states, steps in zip(self.sweep.planned, self.states, self.steps, strict=True):
+            for run, state, step, earlier in zip(planned.runs, states, steps, planned.steps_before or [0] * len(states), strict=True):
+                before = min(1.0, earlier / planned.steps) if planned.steps else 0.0
+                fraction = min(1.0, max(step, earlier) / planned.steps) if planned.steps else 0.0
+                if state == RunState.DONE:
+                    done += (1 - before) * (_last_change(run) >= self.sweep.started.timestamp())
+                elif state == RunState.RUNNING:
+                    done, left = done + fraction - before, left + 1 - fraction
+                elif state != RunState.FAILED:
                     left += 1 - before
-        elapsed = (now - self.sweep.began).total_seconds()
-        return elapsed / made * left if made > 0 and elapsed > 0 else None
+        elapsed = (now - self.sweep.started).total_seconds()
+        return elapsed / done * left if done > 0 and elapsed > 0 else None
 
 
 def progress(sweep: Sweep) -> Progress:
-    """How far a sweep is at this moment."""
-    planned = sweep.planned
-    words = [[_word(run, sweep) for run in one.runs] for one in planned]
+    """The current progress of a sweep."""
+    states = [[_state(run, sweep) for run in planned.runs] for planned in sweep.planned]
     steps = [
-        [one.steps_of(run) if word == "running" else 0 for run, word in zip(one.runs, states, strict=True)]
-        for one, states in zip(planned, words, strict=True)
+        [planned.current_step(run) if state == RunState.RUNNING else 0 for run, state in zip(planned.runs, row, strict=True)]
+        for planned, row in zip(sweep.planned, states, strict=True)
     ]
-    states = job_states(list(sweep.jobs)) if sweep.jobs else None
-    return Progress(sweep, words, steps, states and Counter(state for state in states.values() if not is_ended(state)))
+    return Progress(sweep, states, steps, _queued_jobs(sweep))
 
 
-def _word(run: Run, sweep: Sweep) -> str:
-    """The state of a run, as of this sweep: what failed before and was not tried again yet is still to come."""
+def _queued_jobs(sweep: Sweep) -> Counter | None:
+    """The jobs of a sweep that have not ended, counted by state; ``None`` where it has no jobs, or the cluster does not respond."""
+    if not sweep.jobs or sweep.launcher not in LAUNCHERS:
+        return None
+    launcher = LAUNCHERS.target(sweep.launcher)
+    jobs = launcher.poll(list(sweep.jobs)) if issubclass(launcher, QueueLauncher) else None
+    return None if jobs is None else Counter(job.name for job in jobs.values() if not job.has_ended)
+
+
+def _state(run: Run, sweep: Sweep) -> str:
+    """The state of a seed within this sweep, where a failure of an earlier sweep is still to be run again."""
     state = run.state
-    if state is RunState.NEW or (state is RunState.FAILED and _changed(run) < sweep.began.timestamp()):
-        return "waiting"
+    if state is RunState.NEW or (state is RunState.FAILED and _last_change(run) < sweep.started.timestamp()):
+        return WAITING
     return str(state)
 
 
-def _changed(run: Run) -> float:
+def _last_change(run: Run) -> float:
     try:
         return (run.folder / "status.json").stat().st_mtime
     except OSError:
         return 0.0
 
 
-def report(found: Progress, now: datetime) -> str:
-    """A few lines for people: counts, time, what is running, what failed."""
-    sweep, counts = found.sweep, found.counts
+def report(progress: Progress, now: datetime) -> str:
+    """The progress as text: counts, time, running and failed runs."""
+    sweep, counts = progress.sweep, progress.counts
     total = sum(counts.values())
-    if found.is_going_on:
-        seconds = found.seconds_left(now)
-        rest = "time left not known yet" if seconds is None else f"about {_duration(seconds)} left"
-        going = f"{_duration((now - sweep.began).total_seconds())} so far, {rest}"
+    if progress.is_active:
+        seconds = progress.seconds_left(now)
+        rest = "remaining time unknown" if seconds is None else f"about {_duration(seconds)} remaining"
+        summary = f"started {_duration((now - sweep.started).total_seconds())} ago, {rest}"
     else:
-        going = "not going on: the same command goes on with it" if counts["done"] < total else "all done"
-    lines = [f"{sweep.folder} (launcher {sweep.content['launcher']})", going]
-    lines.append(f"{total} runs: " + ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word]))
-    if found.jobs:
-        lines.append("jobs in the queue: " + ", ".join(f"{count} {state.lower()}" for state, count in sorted(found.jobs.items())))
+        summary = "not running: the same command resumes it" if counts[RunState.DONE] < total else "all done"
+    lines = [f"{sweep.folder} (launcher {sweep.launcher})", summary]
+    lines.append(f"{total} runs: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))
+    if progress.jobs:
+        lines.append("jobs in the queue: " + ", ".join(f"{count} {state.lower()}" for state, count in sorted(progress.jobs.items())))
     rows = []
-    for planned, words, steps in zip(sweep.planned, found.words, found.steps, strict=True):
-        for run, word, step in zip(planned.runs, words, steps, strict=True):
-            if word == "running":
-                rows.append((planned.title, run.seed, "running", f"step {step}" + (f" of {planned.steps}" if planned.steps else "")))
-            elif word == "failed":
-                rows.append((planned.title, run.seed, "failed", run.status["reason"] if run.status else ""))
-    shown = rows[:30]
-    lines += [table(("run", "seed", "state", ""), shown)] if shown else []
-    lines += [f"and {len(rows) - len(shown)} more: aswd list runs"] if len(rows) > len(shown) else []
+    for planned, states, steps in zip(sweep.planned, progress.states, progress.steps, strict=True):
+        for run, state, step in zip(planned.runs, states, steps, strict=True):
+            if state == RunState.RUNNING:
+                rows.append((planned.title, run.seed, state, f"step {step}" + (f" of {planned.steps}" if planned.steps else "")))
+            elif state == RunState.FAILED:
+                rows.append((planned.title, run.seed, state, run.status["reason"] if run.status else ""))
+    if rows:
+        lines.append(table(("run", "seed", "state", ""), rows[:MAX_ROWS]))
+    if len(rows) > MAX_ROWS:
+        lines.append(f"and {len(rows) - MAX_ROWS} more: aswd list runs")
     return "\n".join(lines)
 
 
@@ -133,31 +144,31 @@ def _duration(seconds: float) -> str:
 
 
 def status(output_dir: Path, watch: bool = False, interval: float = 2.0) -> int:
-    """Print how far the sweeps that are going on are, or the last one; with ``watch`` until none is any more."""
+    """Print the progress of the active sweeps, or of the last one; with ``watch`` repeatedly, until none is active."""
     while True:
-        now, newest = datetime.now().astimezone(), list(islice(sweeps(output_dir), LOOKED_AT))
-        found = [one for one in map(progress, newest) if one.is_going_on] or [progress(sweep) for sweep in newest[:1]]
-        text = "\n\n".join(report(one, now) for one in found) or f"no sweeps in {output_dir}: aswd train -m starts one"
-        is_over = not watch or not any(one.is_going_on for one in found)
-        is_live = watch and sys.stdout.isatty()
-        if is_live:  # the last picture stays, and is whole
-            print(_over_the_last(text if is_over else _fitting(text, *shutil.get_terminal_size())), end="", flush=True)
+        now, newest = datetime.now().astimezone(), list(islice(sweeps(output_dir), MAX_SWEEPS))
+        active = [current for current in map(progress, newest) if current.is_active]
+        shown = active or [progress(sweep) for sweep in newest[:1]]
+        text = "\n\n".join(report(current, now) for current in shown) or f"no sweeps in {output_dir}: aswd train -m starts one"
+        is_last = not watch or not active
+        if watch and sys.stdout.isatty():  # the last screen stays, and is complete
+            print(_overwrite_screen(text if is_last else _fit_screen(text, *shutil.get_terminal_size())), end="", flush=True)
         else:
             print(text, flush=True)
-        if is_over:
+        if is_last:
             return 0
         time.sleep(interval)
 
 
-def _over_the_last(text: str) -> str:
-    """The text over what is on the screen, line by line: a screen that is cleared first flickers."""
+def _overwrite_screen(text: str) -> str:
+    """The text with control codes that overwrite the screen line by line: clearing it first would flicker."""
     return "\033[H" + "".join(f"{line}\033[K\n" for line in text.splitlines()) + "\033[J"
 
 
-def _fitting(text: str, columns: int, rows: int) -> str:
-    """The part of a text that has room on a screen: longer ones would scroll its top away.
+def _fit_screen(text: str, columns: int, rows: int) -> str:
+    """The part of a text that fits on a screen, whose top would otherwise scroll away.
 
-    >>> _fitting("a long line\\nb\\nc\\nd", 6, 4)
+    >>> _fit_screen("a long line\\nb\\nc\\nd", 6, 4)
     'a long\\nb\\n...'
     """
     lines = [line[:columns] for line in text.splitlines()]

@@ -3,16 +3,16 @@
 ::
 
     outputs/sweeps/<time>/
-        sweep.json   the runs that were planned, the launcher, the jobs of a cluster, when it began and ended
-        lock         held as long as the command is there
-        logs/        what the processes or jobs said
+        sweep.json   the planned runs, the launcher, the jobs of a cluster, when it started and ended
+        lock         held as long as the command runs
+        logs/        the output of processes or jobs
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,22 +28,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """Runs of a sweep that are made together: the seeds of one specification."""
+    """The seeds of one run of a sweep.
+
+    Args:
+        title: of the run.
+        folder: the parent of the seeds' folders.
+        seeds: of the run.
+        steps: of training; ``None`` where the run counts in epochs.
+        steps_before: the checkpointed step of each seed when the sweep started.
+    """
 
     title: str
     folder: Path
     seeds: tuple[int, ...]
     steps: int | None
-    taken: tuple[int, ...] = ()  # the steps that each seed had behind it when the sweep began
+    steps_before: tuple[int, ...] = ()
 
     @property
     def runs(self) -> list[Run]:
         """The records of the seeds."""
         return [Run(self.folder / f"seed={seed}") for seed in self.seeds]
 
-    def steps_of(self, run: Run) -> int:
-        """The steps that a run has taken, by the last line of the metrics that it, or the batch that it is part of, is writing."""
-        pending = [one.seed for one in self.runs if one.state is not RunState.DONE]
+    def current_step(self, run: Run) -> int:
+        """The step of a seed, from the last line of the metrics that it, or the batch of seeds that it is part of, is writing."""
+        pending = [other.seed for other in self.runs if other.state is not RunState.DONE]
         for folder in (self.folder / batch_name(pending) if pending else run.folder, run.folder):
             try:
                 with (folder / "metrics.csv").open("rb") as file:
@@ -57,38 +65,43 @@ class Planned:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep as its record tells it."""
+    """A recorded sweep."""
 
     folder: Path
     content: dict[str, Any]
 
     @property
     def is_running(self) -> bool:
-        """Whether the command that started it is still there."""
+        """Whether the command that started it still runs."""
         return is_held(self.folder / "lock")
 
     @property
-    def began(self) -> datetime:
+    def started(self) -> datetime:
         """When it was started."""
         return datetime.fromisoformat(self.content["began"])
 
     @property
+    def launcher(self) -> str:
+        """The name of its launcher."""
+        return self.content["launcher"]
+
+    @property
     def planned(self) -> list[Planned]:
-        """What it is to do."""
+        """Its runs."""
         output_dir = self.folder.parents[1]
         return [
-            Planned(one["title"], output_dir / one["folder"], tuple(one["seeds"]), one["steps"], tuple(one.get("taken", ())))
-            for one in self.content["planned"]
+            Planned(run["title"], output_dir / run["folder"], tuple(run["seeds"]), run["steps"], tuple(run.get("taken", ())))
+            for run in self.content["planned"]
         ]
 
     @property
     def jobs(self) -> dict[str, list[int]]:
-        """The jobs of a cluster, and the places in :attr:`planned` that each does."""
+        """The jobs of a cluster: id -> indices in :attr:`planned`."""
         return self.content.get("jobs", {})
 
 
 def sweeps(output_dir: str | Path) -> Iterator[Sweep]:
-    """The sweeps of a store, the newest first; records that make no sense are passed over."""
+    """The sweeps of a store, newest first; damaged records are skipped."""
     for path in sorted(Path(output_dir, "sweeps").glob("*/sweep.json"), reverse=True):
         content = read_json(path)
         if content is not None and {"began", "planned", "launcher"} <= set(content):
@@ -96,30 +109,34 @@ def sweeps(output_dir: str | Path) -> Iterator[Sweep]:
 
 
 class SweepRecord:
-    """Writes the record of a sweep while it goes on. That something beside the results cannot be written stops nothing."""
+    """Writes the record of a sweep while it runs. A record that cannot be written is a warning, not an error.
 
-    def __init__(self, specs: list[RunConfig]) -> None:
-        output_dir, now = Path(specs[0].paths.output_dir), datetime.now().astimezone()
-        planned = [_described(spec, output_dir) for spec in specs]
-        self._content = {"began": now.isoformat(timespec="seconds"), "launcher": specs[0].launcher.name, "planned": planned}
+    Args:
+        runs: of the sweep.
+    """
+
+    def __init__(self, runs: list[RunConfig]) -> None:
+        output_dir, now = Path(runs[0].paths.output_dir), datetime.now().astimezone()
+        planned = [_describe(run, output_dir) for run in runs]
+        self._content = {"began": now.isoformat(timespec="seconds"), "launcher": runs[0].launcher.name, "planned": planned}
         self._locks = Locks()
         self.folder = output_dir / "sweeps" / f"{now:%Y-%m-%d_%H-%M-%S}"
-        self._is_told = False
-        self._trying(self._make_folder)
+        self._has_warned = False
+        self._try(self._make_folder)
         self.update()
 
     def update(self, **content: Any) -> None:
-        """Write the record, with this added."""
+        """Write the record, with ``content`` added."""
         self._content |= content
-        self._trying(lambda: write_json(self.folder / "sweep.json", self._content))
+        self._try(lambda: write_json(self.folder / "sweep.json", self._content))
 
     def close(self) -> None:
-        """Write when it ended, and let go of the lock."""
+        """Write when the sweep ended, and release the lock."""
         self.update(ended=datetime.now().astimezone().isoformat(timespec="seconds"))
-        self._trying(self._locks.release)
+        self._try(self._locks.release)
 
     def log(self, name: str) -> Path:
-        """A file for what a process says; nowhere, where there can be none."""
+        """A file for the output of a process; the null device where none can be written."""
         path = self.folder / "logs" / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,26 +157,27 @@ class SweepRecord:
                 self.folder = self.folder.with_name(f"{name}-{number}")
         self._locks.acquire(self.folder / "lock")
 
-    def _trying(self, action: Any) -> None:
+    def _try(self, action: Callable[[], Any]) -> None:
         try:
             action()
         except OSError as error:
-            if not self._is_told:
+            if not self._has_warned:
                 print(f"aswd: the record of the sweep in {self.folder} cannot be written ({error.strerror})", file=sys.stderr)
-            self._is_told = True
+            self._has_warned = True
 
 
-def _described(spec: RunConfig, output_dir: Path) -> dict[str, Any]:
-    steps = getattr(spec.task, "iterations", None)
-    if spec.trainer.max_steps is not None:
-        steps = min(spec.trainer.max_steps, steps or spec.trainer.max_steps)
-    folder = spec.folder.relative_to(output_dir) if spec.folder.is_relative_to(output_dir) else spec.folder.absolute()
-    taken = [0 if spec.force else _steps_behind(spec, seed) for seed in spec.seeds]
-    return {"title": spec.title, "folder": str(folder), "seeds": list(spec.seeds), "steps": steps, "taken": taken}
+def _describe(run: RunConfig, output_dir: Path) -> dict[str, Any]:
+    """A run as the record has it."""
+    steps = getattr(run.task, "iterations", None)
+    if run.trainer.max_steps is not None:
+        steps = min(run.trainer.max_steps, steps or run.trainer.max_steps)
+    folder = run.folder.relative_to(output_dir) if run.folder.is_relative_to(output_dir) else run.folder.absolute()
+    taken = [0 if run.force else _checkpointed_step(run, seed) for seed in run.seeds]
+    return {"title": run.title, "folder": str(folder), "seeds": list(run.seeds), "steps": steps, "taken": taken}
 
 
-def _steps_behind(spec: RunConfig, seed: int) -> int:
-    """The step of the last checkpoint that a run, or its batch, goes on from."""
-    folders = {spec.run(seed).folder, spec.folder / batch_name(spec.seeds)}
+def _checkpointed_step(run: RunConfig, seed: int) -> int:
+    """The step of the last checkpoint from which a seed, or its batch of seeds, resumes; 0 without one."""
+    folders = {Run.of(run, seed).folder, run.folder / batch_name(run.seeds)}
     steps = [path.stem.removeprefix("step=") for folder in folders for path in folder.glob("checkpoints/step=*.ckpt")]
     return max((int(step) for step in steps if step.isdigit()), default=0)

@@ -1,4 +1,4 @@
-"""A process of the pool: takes runs over a pipe and says what came of them, until the pipe is closed."""
+"""A worker process of the pool: receives runs over a pipe and returns their outcomes, until the pipe is closed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from queue import SimpleQueue
 from aswd.config.run import RunConfig
 from aswd.runs.execution import Outcome, execute_run
 from aswd.runs.signals import StopRequest
+from aswd.runs.store import Run
 
 
 def main() -> None:
-    """Serve the pipe whose number is the first argument."""
+    """Serve the pipe whose file descriptor is the first argument."""
     connection, request, runs = Connection(int(sys.argv[1])), StopRequest(), SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, request, runs), daemon=True).start()
+    threading.Thread(target=_receive, args=(connection, request, runs), daemon=True).start()
     with request.listening():
-        while (spec := runs.get()) is not None:
-            ended = [] if request.number is not None else _executed(spec, request)
+        while (run := runs.get()) is not None:
+            outcomes = [] if request.number is not None else _execute(run, request)
             try:
-                connection.send(ended)
-            except OSError:  # nobody listens any more
+                connection.send(outcomes)
+            except OSError:  # the parent is dead
                 return
 
 
-def _listen(connection: Connection, request: StopRequest, runs: SimpleQueue) -> None:
-    """Take runs, and requests to stop. When the one who started this process dies, that is one too: no run goes on for nobody."""
+def _receive(connection: Connection, request: StopRequest, runs: SimpleQueue) -> None:
+    """Receive runs and stop requests. The death of the parent process is a stop request too, so that no worker is left alone."""
     while True:
         try:
             message = connection.recv()
@@ -41,13 +42,13 @@ def _listen(connection: Connection, request: StopRequest, runs: SimpleQueue) -> 
         runs.put(message)
 
 
-def _executed(spec: RunConfig, request: StopRequest) -> list[Outcome]:
-    """What came of a run; whatever happens, something can be said about it."""
+def _execute(run: RunConfig, request: StopRequest) -> list[Outcome]:
+    """The outcomes of a run; an unexpected error is a failure of all its seeds."""
     try:
-        return execute_run(spec, request)
+        return execute_run(run, request)
     except Exception as error:
         traceback.print_exc()
-        return [Outcome("failed", spec.run(seed), f"{type(error).__name__}: {error}") for seed in spec.seeds]
+        return [Outcome("failed", Run.of(run, seed), f"{type(error).__name__}: {error}") for seed in run.seeds]
 
 
 if __name__ == "__main__":

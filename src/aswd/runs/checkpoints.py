@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.callbacks import Checkpoint
 
 from aswd.runs.locks import Locks
+from aswd.runs.recorder import evaluation_is_due, is_last_step
 from aswd.runs.signals import Interrupted, StopRequest
-from aswd.tasks.base import Task
 from aswd.utils.files import digest, set_aside, write_atomically, write_text
 
 KEPT = 2
+_NAME = "step=" + 9 * "[0-9]"  # as a pattern; those of a ModelCheckpoint may lie beside them
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -27,7 +29,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 def latest_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that is whole; a damaged one is named and set aside."""
-    for path in sorted(folder.glob("step=*.ckpt"), reverse=True):
+    for path in sorted(folder.glob(f"{_NAME}.ckpt"), reverse=True):
         seal = path.with_suffix(".sha256")
         if _is_sealed(path, seal):
             return path
@@ -46,46 +48,65 @@ def _is_sealed(path: Path, seal: Path) -> bool:
 
 def remove_checkpoints(folder: Path) -> None:
     """Before a run starts from the beginning."""
-    for path in [*folder.glob("step=*.ckpt"), *folder.glob("step=*.sha256")]:
+    for path in [*folder.glob(f"{_NAME}.ckpt"), *folder.glob(f"{_NAME}.sha256")]:
         path.unlink(missing_ok=True)
 
 
-class Checkpoints(Callback):
-    """Save every so many seconds, at the end, and when the process is asked to stop, which also ends the run.
+class Checkpoints(Checkpoint):
+    """Saves every so many seconds, at the end, and when the process is asked to stop, which also ends the run.
+
+    Where an evaluation is due after a step, it saves after that: no evaluation is lost or made twice by a run that resumes.
 
     Args:
         folder: where to.
         seconds: between two checkpoints.
         request: whether to stop.
-        locks: what this run holds; it stops when it has lost one.
+        locks: those that this run holds; it stops when it has lost one.
     """
 
     def __init__(self, folder: Path, seconds: float, request: StopRequest, locks: Locks) -> None:
         self.folder, self.seconds, self.request, self.locks = folder, seconds, request, locks
         self._last = time.monotonic()
-        self._global: dict[str, Any] | None = None
+        self._finished = False
+        self._state: dict[str, Any] | None = None  # loaded, to be restored
 
-    def on_train_start(self, trainer: Trainer, task: Task) -> None:
-        """Give back the global random state of the checkpoint: a distance from outside may draw from it."""
+    def on_train_start(self, trainer: Trainer, task: LightningModule) -> None:
+        """Restore the global random state of the checkpoint, from which a distance from outside may draw."""
         self.request.take_over()
         self._last = time.monotonic()
-        if self._global is not None:
-            torch.set_rng_state(self._global["torch"])
-            if torch.cuda.is_available() and self._global["cuda"]:
-                torch.cuda.set_rng_state_all(self._global["cuda"])
-            random.setstate(_tuple(self._global["python"]))
-            name, keys, *rest = self._global["numpy"]
+        if self._state is not None:
+            torch.set_rng_state(self._state["torch"])
+            if torch.cuda.is_available() and self._state["cuda"]:
+                torch.cuda.set_rng_state_all(self._state["cuda"])
+            random.setstate(_tuple(self._state["python"]))
+            name, keys, *rest = self._state["numpy"]
             np.random.set_state((name, np.asarray(keys, dtype=np.uint32), *rest))  # noqa: NPY002
-            self._global = None
+            trainer.should_stop = self._state["finished"]  # by early stopping, say
+            self._state = None
 
-    def on_train_batch_end(self, trainer: Trainer, task: Task, *_: Any) -> None:
-        step = trainer.global_step
+    def on_train_batch_end(self, trainer: Trainer, task: LightningModule, *_: Any) -> None:
         self.locks.check()
+        if not is_last_step(trainer) and not evaluation_is_due(trainer):
+            self._save_if_due(trainer)
+
+    def on_validation_end(self, trainer: Trainer, task: LightningModule) -> None:
+        batches = trainer.fit_loop.epoch_loop.batch_progress.total
+        within_batch = batches.completed < batches.processed  # an evaluation from on_train_batch_end, where this saves a moment later
+        if not trainer.sanity_checking and not within_batch and not is_last_step(trainer):
+            self._save_if_due(trainer)
+
+    def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
+        self._finished = True
+        self.save(trainer)
+        if self.request.number is not None:
+            raise Interrupted(self.request.number, trainer.global_step)
+
+    def _save_if_due(self, trainer: Trainer) -> None:
         stop = self.request.number
-        if stop is not None or step >= trainer.max_steps or time.monotonic() - self._last >= self.seconds:
+        if stop is not None or time.monotonic() - self._last >= self.seconds:
             self.save(trainer)
         if stop is not None:
-            raise Interrupted(stop, step)
+            raise Interrupted(stop, trainer.global_step)
 
     def save(self, trainer: Trainer) -> None:
         """Write a checkpoint and drop those that are not needed any more."""
@@ -96,7 +117,7 @@ class Checkpoints(Callback):
             write_text(path.with_suffix(".sha256"), digest(partial))
 
         write_atomically(path, write)
-        for old in sorted(self.folder.glob("step=*.ckpt"))[:-KEPT]:
+        for old in sorted(self.folder.glob(f"{_NAME}.ckpt"))[:-KEPT]:
             old.unlink(missing_ok=True)
             old.with_suffix(".sha256").unlink(missing_ok=True)
         self._last = time.monotonic()
@@ -108,10 +129,11 @@ class Checkpoints(Callback):
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             "python": _list(random.getstate()),
             "numpy": [name, keys.tolist(), *rest],
+            "finished": self._finished,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._global = state
+        self._state = state
 
 
 def _list(value: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 import resource
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,22 +14,26 @@ from typing import Any
 
 import torch
 import yaml
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 
-from aswd.config.run import RunConfig
+from aswd.config.run import RunConfig, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.runs.locks import LockLost, Locks
 from aswd.runs.processes import build, followers, quiet, threads, trainer_options
+from aswd.runs.progress import ProgressBar
 from aswd.runs.provenance import device_name, revision, versions
 from aswd.runs.recorder import Recorder
 from aswd.runs.signals import Interrupted, StopRequest
 from aswd.runs.store import Run, RunState, batch_name
 from aswd.tasks.base import Diverged, Task
 from aswd.tasks.registry import task_class
-from aswd.tracking import loggers
 from aswd.utils.files import set_aside, write_text
+from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
+
+# By name: tracking stands on this package.
+build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.loggers:build_loggers:log_result:finish_loggers")
 
 
 @dataclass
@@ -42,17 +46,22 @@ class Outcome:
     signal: int | None = None
 
 
-def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
+def execute_run(spec: RunConfig, request: StopRequest | None = None, callbacks: Callable[[], Sequence[Callback]] = tuple) -> list[Outcome]:
     """Run the seeds of ``spec`` that are not done yet, as one batch, and say what has become of each.
 
     Whatever goes wrong inside is written down in the store and returned, not raised.
+
+    Args:
+        spec: the run.
+        request: whether to stop.
+        callbacks: makes further Lightning callbacks, anew for every fit.
     """
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], request or StopRequest()
     try:
         with request.listening(), threads(spec), quiet():
             for seed in spec.seeds:
-                run = spec.run(seed)
+                run = Run.of(spec, seed)
                 try:
                     word = _claim(run, locks, spec.force)
                 except Exception as error:
@@ -64,7 +73,7 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
                     outcomes.append(Outcome(word, run))
             while pending:
                 together = pending if task_class(spec.task.name).batches_seeds else pending[:1]
-                ended = _attempt(spec, together, locks, request)
+                ended = _attempt(spec, together, locks, request, callbacks)
                 outcomes += ended
                 pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
     finally:
@@ -95,7 +104,9 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     return None
 
 
-def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
+def _attempt(
+    spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest, callbacks: Callable[[], Sequence[Callback]]
+) -> list[Outcome]:
     """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
     done: list[Outcome] = []
     try:
@@ -103,23 +114,23 @@ def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopReq
         folder = spec.folder / batch_name(seeds)
         if spec.force:
             remove_checkpoints(folder / "checkpoints")
-        _fit(spec.of_seeds(seeds), pending, folder, locks, request, done)
+        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done, callbacks)
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
-            _note_failure(spec.run(seed), f"the loss of seed {seed} is not finite at step {step}", step)
-        return [Outcome("failed", spec.run(seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
+            _note_failure(Run.of(spec, seed), f"the loss of seed {seed} is not finite at step {step}", step)
+        return [Outcome("failed", Run.of(spec, seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
     except Interrupted as error:
-        return [Outcome("interrupted", spec.run(seed), str(error), error.number) for seed in pending]
+        return [Outcome("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
     except LockLost as error:
-        return [*done, *(Outcome("running", spec.run(seed), str(error)) for seed in _rest(pending, done))]
+        return [*done, *(Outcome("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
     except SystemExit:  # Lightning's word for a second Ctrl-C
         raise KeyboardInterrupt from None
     except Exception as error:
         rest = _rest(pending, done)
         for seed in rest:
-            _note_failure(spec.run(seed), _reason(error), None)
-        return [*done, *(Outcome("failed", spec.run(seed), _reason(error)) for seed in rest)]
+            _note_failure(Run.of(spec, seed), _reason(error), None)
+        return [*done, *(Outcome("failed", Run.of(spec, seed), _reason(error)) for seed in rest)]
 
 
 def _note_failure(run: Run, reason: str, step: int | None) -> None:
@@ -139,8 +150,8 @@ def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
     for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
         seeds = _seeds_of(config)
         rest = set(seeds) - set(pending)
-        if rest and set(pending) < set(seeds) and all(spec.run(seed).state is RunState.DONE for seed in rest):
-            last = spec.run(min(rest)).result.get("steps")
+        if rest and set(pending) < set(seeds) and all(Run.of(spec, seed).state is RunState.DONE for seed in rest):
+            last = Run.of(spec, min(rest)).result.get("steps")
             if last is not None and checkpoint_path(config.parent / "checkpoints", last).exists():
                 return seeds
     return pending
@@ -149,47 +160,56 @@ def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
 def _seeds_of(config: Path) -> list[int]:
     """The seeds of a batch by its configuration; none, where that is damaged, and then it is set aside."""
     try:
-        return [int(seed) for seed in yaml.safe_load(config.read_text(encoding="utf-8"))["seeds"]]
-    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
+        return seeds_of(yaml.safe_load(config.read_text(encoding="utf-8")))
+    except (OSError, TypeError, AttributeError, ValueError, yaml.YAMLError):
         print(f"aswd: {config} is damaged; it was set aside as {set_aside(config).name}", file=sys.stderr)
         return []
 
 
-def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
+def _fit(
+    spec: RunConfig,
+    wanted: list[int],
+    folder: Path,
+    locks: Locks,
+    request: StopRequest,
+    done: list[Outcome],
+    callbacks: Callable[[], Sequence[Callback]],
+) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
-        spec.run(seed).write_config(yaml.safe_dump(spec.of_seeds([seed]).plain(), sort_keys=False))
+        Run.of(spec, seed).write_config(spec.with_seeds([seed]).to_yaml())
     if len(spec.seeds) > 1:
-        write_text(folder / "config.yaml", yaml.safe_dump(spec.plain(), sort_keys=False))
+        write_text(folder / "config.yaml", spec.to_yaml())
     task, data = build(spec)
     metrics = MetricHistory(spec.seeds)
-    recorder = Recorder(folder / "metrics.csv", metrics, f"{spec.title} {spec.seeds_text}", spec.trainer.progress)
+    recorder = Recorder(folder / "metrics.csv", metrics)
+    bar = [ProgressBar(f"{spec.title} {spec.seeds_text}")] if spec.trainer.enable_progress_bar else []
+    checkpoints = Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)
     checkpoint = latest_checkpoint(folder / "checkpoints")
-    mirrors = loggers.make_loggers(spec, folder, resumed=checkpoint is not None)
+    mirrors = build_loggers(spec, folder, resumed=checkpoint is not None)
     failed = True
     try:
         trainer = Trainer(
             **trainer_options(spec, task),
             logger=mirrors,
-            callbacks=[recorder, Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)],
+            callbacks=[recorder, *bar, *callbacks(), checkpoints],
             default_root_dir=folder,
         )
         with followers(spec, checkpoint):
             trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
         result = _result(spec, task, recorder)
-        pictures: list[Path] = []
-        _tolerating("the pictures", lambda: pictures.extend(task.draw(folder / "pictures", metrics, spec.title)))
+        images: list[Path] = []
+        _tolerating("the images", lambda: images.extend(task.draw(folder / "images", metrics, spec.title)))
         locks.check()
         for seed in wanted:
-            run, final = spec.run(seed), _final(task, metrics, seed)
+            run, final = Run.of(spec, seed), _final(task, metrics, seed)
             run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
             shown = list(final)[-1]  # the headline, or its logarithm
             done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
         failed = False
-        _tolerating("the mirror", lambda: loggers.mirror_outcome(mirrors, metrics, pictures, result))
+        _tolerating("the mirror", lambda: log_result(mirrors, metrics, images, result))
     finally:
-        recorder.close()
-        _tolerating("the mirror", lambda: loggers.finish(mirrors, failed))
+        _tolerating("the mirror", lambda: finish_loggers(mirrors, failed))
 
 
 def _tolerating(what: str, action: Callable[[], None]) -> None:

@@ -27,6 +27,7 @@ from aswd.data.registry import data_module
 from aswd.distances.workers import workers
 from aswd.tasks.base import Task
 from aswd.tasks.registry import task_class
+from aswd.utils.fields import options_of
 
 _PATIENCE = timedelta(days=1)  # the others wait while the first one evaluates
 
@@ -34,22 +35,26 @@ _PATIENCE = timedelta(days=1)  # the others wait while the first one evaluates
 def build(spec: RunConfig) -> tuple[Task, LightningDataModule]:
     """Task and data of a run."""
     seed_everything(spec.seeds[0], verbose=False)  # for distances from outside that draw from the global random state
-    data = data_module(spec.data.name)(spec.data, spec.seeds)
-    return task_class(spec.task.name)(spec.task, data, spec.build_distance(), spec.seeds), data
+    options = options_of(spec.data)
+    if hasattr(spec.task, "batch_size"):
+        options["batch_size"] = spec.task.batch_size
+    data = data_module(spec.data.name)(seeds=spec.seeds, **options)
+    return task_class(spec.task.name)(spec.build_distance(), seeds=spec.seeds, **options_of(spec.task)), data
 
 
 def trainer_options(spec: RunConfig, task: Task, rank: int = 0) -> dict[str, Any]:
-    """What the trainers of all processes of a run share."""
+    """Arguments of the trainer: those that the task has for a whole run, and those of the run."""
+    options = task.trainer_defaults()
+    if spec.trainer.max_steps is not None:
+        options["max_steps"] = min(spec.trainer.max_steps, options["max_steps"] if options["max_steps"] >= 0 else spec.trainer.max_steps)
     return {
+        **options,
         "accelerator": spec.trainer.accelerator,
         "devices": [rank] if _on_gpu(spec) else 1,
         "precision": spec.trainer.precision,
         "deterministic": spec.trainer.deterministic,
-        "max_steps": min(task.num_steps, spec.trainer.max_steps or task.num_steps),
-        "max_epochs": -1,
         "plugins": [LightningEnvironment()],  # one process as far as Lightning knows, also inside a SLURM job
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
+        "enable_progress_bar": spec.trainer.enable_progress_bar and rank == 0,
         "enable_model_summary": False,
     }
 
@@ -113,7 +118,7 @@ def _follow(spec: RunConfig, checkpoint: Path | None, rank: int, address: str) -
     with threads(spec), quiet():
         _join(spec, rank, address)
         task, data = build(spec)
-        trainer = Trainer(**trainer_options(spec, task, rank), logger=False)
+        trainer = Trainer(**trainer_options(spec, task, rank), logger=False, enable_checkpointing=False, limit_val_batches=0)
         trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
 
 

@@ -17,18 +17,20 @@ A batch of replicas works in ``seeds=<first>-<last>/`` beside them, and gives ev
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aswd.runs.locks import is_held
 from aswd.utils.files import digest, read_json, set_aside, write_atomically, write_json, write_text
 from aswd.utils.metric_history import MetricHistory
+
+if TYPE_CHECKING:
+    from aswd.config.run import RunConfig
 
 RECORD_FILES = ("config.yaml", "metrics.csv", "samples.npz", "result.json")
 
@@ -43,28 +45,16 @@ class RunState(StrEnum):
     NEW = "new"
 
 
-def key_of(identity: dict[str, Any]) -> str:
-    """Ten hexadecimal digits that stand for all that changes the numbers of a run, but for the seed."""
-    text = json.dumps(canonical(identity), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def canonical(value: Any) -> Any:
-    """One spelling for what is equal: 2 and 2.0, a list and a tuple."""
-    if isinstance(value, dict):
-        return {str(k): canonical(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [canonical(v) for v in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
 @dataclass(frozen=True)
 class Run:
     """The record of one seed."""
 
     folder: Path
+
+    @classmethod
+    def of(cls, config: RunConfig, seed: int) -> Run:
+        """The record of one seed of a configuration."""
+        return cls(config.seed_folder(seed))
 
     @property
     def seed(self) -> int:

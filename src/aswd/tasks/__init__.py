@@ -4,6 +4,6 @@ from aswd.utils import torchvision_import
 
 torchvision_import.install()  # before Lightning or torchmetrics import it
 
-from aswd.tasks.registry import TASKS, task_class, task_settings
+from aswd.tasks.registry import TASKS, task_class, task_config
 
-__all__ = ["TASKS", "task_class", "task_settings"]
+__all__ = ["TASKS", "task_class", "task_config"]

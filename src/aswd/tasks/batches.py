@@ -22,7 +22,7 @@ def as_points(batch: Any, replicas: int) -> Tensor:
         return points.expand(replicas, *points.shape)
     if points.ndim != 3 or len(points) != replicas:
         shape = list(points.shape)
-        raise ValueError(f"a batch of points must have the shape [points, dimension], or with {replicas} in front for the seeds; got {shape}")
+        raise ValueError(f"a batch of points must have the shape [N, d] or [{replicas}, N, d], one per seed; got {shape}")
     return points
 
 
@@ -54,7 +54,7 @@ def as_images(batch: Any, replicas: int, pixel_range: str = "unit") -> Tensor:
         images = images.expand(replicas, *images.shape)
     if images.ndim != 5 or len(images) != replicas:
         shape = list(images.shape)
-        raise ValueError(f"a batch of images must have the shape [images, channels, height, width], or with {replicas} in front; got {shape}")
+        raise ValueError(f"a batch of images must have the shape [B, C, H, W] or [{replicas}, B, C, H, W], one per seed; got {shape}")
     return from_bytes(images, pixel_range) if images.dtype == torch.uint8 else from_unit(images.float(), pixel_range)
 
 

@@ -1,8 +1,7 @@
-"""Colour transfer: a picture is repainted in the colours of another (appendix of the paper)."""
+"""Colour transfer: an image is repainted in the colours of another (appendix of the paper)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,60 +9,57 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.data.photograph_files import Picture
-from aswd.data.photographs import Photographs
+from aswd.data.palettes import Palette
+from aswd.data.photograph_files import Photograph
 from aswd.distances import Wasserstein, options
 from aswd.metrics import exact_wasserstein
 from aswd.tasks import color_figures
 from aswd.tasks.alignment import averaged_alignment, barycentric_projection
 from aswd.tasks.base import Task
+from aswd.tasks.batches import as_points
 from aswd.tasks.configs import ColorTransferConfig
 from aswd.utils.metric_history import MetricHistory
 
-METHODS = ("alignment", "flow")
-
 
 class ColorTransfer(Task):
-    r"""The K colours x of the source's palette become T(x), in the colours y of the target's; the picture is then repainted.
-
-    Metrics: ``w2`` is the exact W2 between both palettes after the transfer, clusters weighted by their pixels; ``w2_of_centres`` the same
-    with all clusters alike; ``gradient_similarity`` how much of the source's drawing is left, see
-    :func:`~aswd.tasks.color_figures.gradient_similarity`.
+    r"""The K colours x of the source's palette become T(x), in the colours y of the target's; the image is then repainted.
 
     By alignment, :math:`T(x_n) = \frac1L \sum_l y_{\sigma_l(n)}` with the matching :math:`\sigma_l` of the sorted projections along
     direction l; for the exact Wasserstein distance, the barycentric projection of its plan. By flow, :math:`T(x)` is where
     :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` leads.
 
+    A batch is a dictionary: ``source`` and ``target``, colours ``[1, K, 3]`` or ``[K, 3]`` in [0, 1], and, if their clusters differ in
+    size, ``source_weights`` and ``target_weights``, ``[1, K]`` or ``[K]``. The photographs themselves come from the data module, where it
+    has ``photographs()`` and ``palettes()``.
+
+    Metrics: ``w2``, the exact W2 between both palettes after the transfer, clusters weighted by their pixels; ``w2_of_centres``, the same
+    with equal weights; ``gradient_similarity``, how much of the source's drawing is left, see
+    :func:`~aswd.tasks.color_figures.gradient_similarity`; ``distance_value``, D at the last step; ``learned_norm``.
+
     Args:
-        settings: see :class:`ColorTransferConfig`.
-        data: the pictures and their palettes.
-        distance: D; an alignment needs one of the family.
+        distance: D; an alignment needs one with directions, or the exact Wasserstein distance.
         seeds: one.
+        options: see :class:`~aswd.tasks.configs.ColorTransferConfig`.
+
+    Raises:
+        ValueError: an alignment by a distance whose directions are not known.
     """
 
+    config_class = ColorTransferConfig
     headline = "w2"
     logarithmic = False
     data_kind = "pair"
 
-    def __init__(self, settings: ColorTransferConfig, data: Photographs, distance: nn.Module, seeds: Sequence[int]) -> None:
-        super().__init__(distance, seeds)
-        if settings.method == "alignment" and not (isinstance(distance, Wasserstein) or hasattr(distance, "project")):
-            raise ValueError(
-                f"task.method must be 'flow' for {getattr(distance, 'name', type(distance).__name__)}, whose directions are not known"
-            )
+    def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
+        super().__init__(distance, seeds=seeds, **options)
+        if self.config.method == "alignment" and not (isinstance(self.distance, Wasserstein) or hasattr(self.distance, "project")):
+            name = getattr(self.distance, "name", type(self.distance).__name__)
+            raise ValueError(f"task.method must be 'flow' for {name}, whose directions are not known; got 'alignment'")
         self.automatic_optimization = False  # an alignment has steps without a gradient
-        self.settings = settings
-        self.source, self.target_picture = data.pictures()
-        self.source_palette, target = data.palettes()
-        arrays = {
-            "start": self.source_palette.centres,
-            "start_weights": self.source_palette.weights,
-            "target": target.centres,
-            "target_weights": target.weights,
-        }
-        for name, array in arrays.items():  # with an axis of one replica; found again from the seed
-            self.register_buffer(name, torch.from_numpy(array).float()[None], persistent=False)
-        self.palette = nn.Parameter(self.start.clone())
+        self.register_parameter("palette", None)
+        self.palettes: dict[str, Tensor] = {}  # of the batch, with weights
+        self._photographs: tuple[Photograph, Photograph] | None = None
+        self._source_palette: Palette | None = None
         self._values: Tensor | None = None
 
     @classmethod
@@ -75,19 +71,45 @@ class ColorTransfer(Task):
     def num_steps(self) -> int:
         """One for an alignment by a distance that keeps nothing from call to call."""
         learns = getattr(getattr(self.distance, "maximiser", None), "warm_start", False)
-        return self.settings.iterations if learns or self.settings.method == "flow" else 1
+        return self.config.iterations if learns or self.config.method == "flow" else 1
 
-    def is_due(self, step: int) -> bool:
-        return step == 1 or step % self.settings.evaluate_every == 0
+    @property
+    def evaluate_every(self) -> int:
+        return self.config.evaluate_every
+
+    def setup(self, stage: str) -> None:
+        data = self.trainer.datamodule
+        if hasattr(data, "photographs"):
+            self._photographs, self._source_palette = data.photographs(), data.palettes()[0]
+        self.initialise(self.first_batch())
+
+    def initialise(self, batch: dict[str, Tensor]) -> None:
+        """Take the palettes of ``batch``, and start from the source's unless there is a palette."""
+        self._use(batch)
+        if self.palette is None:
+            self.palette = nn.Parameter(self.palettes["source"].clone())
+
+    def _use(self, batch: dict[str, Tensor]) -> None:
+        colours = {side: as_points(batch[side], 1) for side in ("source", "target")}
+        for side in ("source", "target"):
+            weights = batch.get(f"{side}_weights")
+            count = colours[side].shape[1]
+            colours[f"{side}_weights"] = colours[side].new_full((1, count), 1 / count) if weights is None else weights.reshape(1, count)
+        self.palettes = colours
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if self.palette is None:
+            self.palette = nn.Parameter(torch.empty_like(checkpoint["state_dict"]["palette"]))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.Adam([self.palette], lr=self.settings.lr, betas=tuple(self.settings.betas))
+        return torch.optim.Adam([self.palette], lr=self.config.lr, betas=tuple(self.config.betas))
 
-    def training_step(self, *_: Any) -> None:
-        optimiser, flows = self.optimizers(), self.settings.method == "flow"
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+        self._use(batch)
+        optimiser, flows = self.optimizers(), self.config.method == "flow"
         self.watch(self.palette, self.global_step + 1)
         with torch.set_grad_enabled(flows):
-            values = self.distance(self.palette if flows else self.start, self.target, *self._weights())
+            values = self.distance(self.palette if flows else self.palettes["source"], self.palettes["target"], *self._weights())
         self.watch(values, self.global_step + 1)
         self._values = values.detach()
         if flows:
@@ -96,55 +118,58 @@ class ColorTransfer(Task):
         optimiser.step()  # in an alignment it moves nothing, and counts the iteration
 
     def _weights(self) -> tuple[Tensor, Tensor] | tuple[()]:
-        return (self.start_weights, self.target_weights) if self.settings.weighted else ()
+        return (self.palettes["source_weights"], self.palettes["target_weights"]) if self.config.weighted else ()
 
     def _aligned(self) -> Tensor:
         """The source's palette as the distance's directions align it with the target's, ``[K, 3]``."""
-        weights = self._weights()
+        weights, start, target = self._weights(), self.palettes["source"], self.palettes["target"]
         if isinstance(self.distance, Wasserstein):
-            return barycentric_projection(self.start[0], self.target[0], *(w[0] for w in weights), order=self.distance.order)
-        u, v = self.distance.project(self.start, self.target, *weights)
-        return averaged_alignment(u[0], v[0], self.target[0], *(w[0] for w in weights))
+            return barycentric_projection(start[0], target[0], *(w[0] for w in weights), order=self.distance.order)
+        u, v = self.distance.project(start, target, *weights)
+        return averaged_alignment(u[0], v[0], target[0], *(w[0] for w in weights))
 
-    @torch.no_grad()
-    def evaluate(self) -> dict[str, Tensor]:
-        if self.settings.method == "alignment":
+    def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+        self._use(batch)
+        if self.config.method == "alignment":
             self.palette.copy_(self._aligned())
         self.watch(self.palette, self.global_step)
         self.stop_if_diverged()
-        painted = self.palette.clamp(0, 1)
-        similarity = color_figures.gradient_similarity(self.source, self._colours())
-        found = {
-            "w2": exact_wasserstein(painted, self.target, x_weights=self.start_weights, y_weights=self.target_weights),
-            "w2_of_centres": exact_wasserstein(painted, self.target),  # all clusters counted the same, as an alignment without weights does
-            "gradient_similarity": torch.tensor([similarity]),
-            "distance_value": self._values,
+        painted, target = self.palette.clamp(0, 1), self.palettes["target"]
+        weights = {"x_weights": self.palettes["source_weights"], "y_weights": self.palettes["target_weights"]}
+        metrics = {
+            "w2": exact_wasserstein(painted, target, **weights),
+            "w2_of_centres": exact_wasserstein(painted, target),  # as an alignment without weights counts clusters
         }
+        if self._photographs is not None:
+            metrics["gradient_similarity"] = torch.tensor([color_figures.gradient_similarity(self._photographs[0], self._colours())])
+        if self._values is not None:
+            metrics["distance_value"] = self._values
         norm = self.learned_norm()
-        return found if norm is None else {**found, "learned_norm": norm}
+        self.log_metrics(metrics if norm is None else {**metrics, "learned_norm": norm})
 
     def _colours(self) -> np.ndarray:
-        """What becomes of every colour of the source, ``[n, 3]``."""
+        """The new value of every colour of the source, ``[n, 3]``."""
         palette = self.palette[0].detach().cpu().double().numpy()
-        return color_figures.new_colours(self.source.colours, self.source_palette, palette, self.settings.keep_detail)
+        return color_figures.new_colours(self._photographs[0].colours, self._source_palette, palette, self.config.keep_detail)
 
-    def result(self) -> Picture:
+    def result(self) -> Photograph:
         """The source, repainted."""
-        return self.source.repainted(self._colours())
+        return self._photographs[0].repainted(self._colours())
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
-        buffers = {"palette": self.palette, "source": self.start, "target": self.target}
-        buffers |= {"source_weights": self.start_weights, "target_weights": self.target_weights}
-        kept = {name: value[0].detach().cpu().numpy() for name, value in buffers.items()}
-        pictures = {"picture": self.result(), "source_picture": self.source, "target_picture": self.target_picture}
-        return kept | {name: np.asarray(color_figures.small(picture)) for name, picture in pictures.items()}
+        kept = {name: value[0].detach().cpu().numpy() for name, value in {"palette": self.palette, **self.palettes}.items()}
+        if self._photographs is None:
+            return kept
+        source, target = self._photographs
+        images = {"image": self.result(), "source_image": source, "target_image": target}
+        return kept | {name: np.asarray(color_figures.small(image)) for name, image in images.items()}
 
     def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
-        if not self.settings.pictures:
+        if not self.config.images or self._photographs is None:
             return []
         result = self.result()
-        pictures = {"source": self.source, "target": self.target_picture, title: result}
+        images = {"source": self._photographs[0], "target": self._photographs[1], title: result}
         return [
             color_figures.save(folder / "result.png", result.image()),
-            color_figures.save(folder / "side_by_side.png", color_figures.side_by_side(pictures)),
+            color_figures.save(folder / "side_by_side.png", color_figures.side_by_side(images)),
         ]

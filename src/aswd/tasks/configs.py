@@ -6,6 +6,7 @@ They stand apart from the tasks, which import Lightning: a configuration is chec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -68,6 +69,7 @@ class FlowConfig(ParticleConfig):
         num_frames: of the animation; 0 for none.
     """
 
+    data_kind: ClassVar[str] = "points"
     name: str = "flow"
     num_frames: int = neutral(40)
 
@@ -89,6 +91,7 @@ class BarycenterConfig(ParticleConfig):
             median, which for two clouds is the one with the larger weight.
     """
 
+    data_kind: ClassVar[str] = "clouds"
     name: str = "barycenter"
     iterations: int = 500
     lr: float = 0.02
@@ -128,6 +131,7 @@ class GenerativeConfig:
         images: save a grid at every evaluation, in ``images`` below the trainer's ``default_root_dir``.
     """
 
+    data_kind: ClassVar[str] = "images"
     name: str = ""
     epochs: int = 200
     iterations: int | None = None
@@ -254,6 +258,7 @@ class SwaeConfig:
         images: draw the run at its end.
     """
 
+    data_kind: ClassVar[str] = "images"
     name: str = "swae"
     prior: str = "ring"
     latent_dim: int = 2
@@ -305,6 +310,7 @@ class ColorTransferConfig:
         images: save the image, and source, target and result side by side.
     """
 
+    data_kind: ClassVar[str] = "pair"
     name: str = "color_transfer"
     method: str = "alignment"
     iterations: int = 100

@@ -1,4 +1,4 @@
-"""Which mirrors a run has. Apart from the mirrors themselves, which are Lightning's: to import that takes four seconds."""
+"""Options of the loggers. Apart from the loggers themselves, which are Lightning's: importing that takes seconds."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from aswd.utils.checks import check_choice
 
 
 @dataclass
-class LoggerConfig:
-    """Options of the loggers.
+class WandbConfig:
+    """Options of the W&B logger. The key comes from ``wandb login`` or ``WANDB_API_KEY``, never from here.
 
     Args:
-        name: ``csv`` (the store alone), ``wandb`` or ``tensorboard``.
         project: W&B project.
-        entity: W&B user or team; your default one, if nothing is said.
+        entity: W&B user or team; ``null``: your default one.
         mode: ``online``, ``offline``, or ``auto``: online if this machine is logged in to W&B.
         tags: W&B tags, beside those of the run.
-        labels: entries of the run in W&B, beside its options; ``aswd reproduce`` writes there what a run is in its artifact.
-        group: W&B group; the run's own, task/data/distance/key, if nothing is said.
+        labels: entries of the run's configuration in W&B, beside its options; ``aswd reproduce`` adds its label in the artifact.
+        group: W&B group; ``null``: task/data/distance/key, so that seeds are averaged.
     """
 
-    name: str = "csv"
     project: str = "aswd"
     entity: str | None = None
     mode: str = "auto"
@@ -32,7 +30,11 @@ class LoggerConfig:
     group: str | None = None
 
     def __post_init__(self) -> None:
-        check_choice("name", self.name, ["csv", "wandb", "tensorboard"])
-        if self.name == "wandb" and not is_installed():
-            raise ValueError("name must be 'csv' or 'tensorboard' where wandb is not installed; got 'wandb': pip install wandb")
+        if not is_installed():
+            raise ValueError("project: W&B is not installed: pip install wandb, or choose another logger")
         check_choice("mode", self.mode, MODES)
+
+
+@dataclass
+class TensorboardConfig:
+    """TensorBoard has no options: its files are in the folder of each run."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.page import Page
-from aswd.tracking.naming import Names, label_of, media_name, pictures_in
+from aswd.tracking.naming import Names, images_in, label_of, media_name
 from aswd.tracking.replay import RESULTS, SAMPLES
 from aswd.tracking.series import Member, members
 from aswd.tracking.session import STEP, imported, is_online, sentence
@@ -122,7 +122,7 @@ def _name(text: str) -> str:
 
 def _media(found: list[Member]) -> list[str]:
     """Names of the pictures that the runs have, by what is in the store."""
-    names = [media_name(path) for one in found for folder in sorted(one.folder.glob("seed*/pictures")) for path in pictures_in(folder)]
+    names = [media_name(path) for one in found for folder in sorted(one.folder.glob("seed*/images")) for path in images_in(folder)]
     return list(dict.fromkeys([SAMPLES, *names]))
 
 

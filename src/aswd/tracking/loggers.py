@@ -1,53 +1,81 @@
-"""Mirrors of the store: Weights & Biases and TensorBoard. The CSV file is the store's own."""
+"""Loggers that mirror a run: Weights & Biases and TensorBoard. The metrics themselves are in the store."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
 
+from aswd.config.resolution import import_target
 from aswd.tracking.naming import Names, media, media_name
+from aswd.tracking.registry import LOGGERS
 from aswd.tracking.session import STEP, TIMEOUT, imported, is_online, sentence
 from aswd.tracking.summary import summary
+from aswd.utils.imports import call_with
 from aswd.utils.metric_history import MetricHistory
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
 
 
-def make_loggers(spec: RunConfig, folder: Path, resumed: bool = False) -> list[Logger]:
-    """The loggers of a run that works in ``folder``; ``resumed``: it goes on from a checkpoint."""
-    settings = spec.logger
-    if settings.name == "tensorboard":
-        return [TensorBoardLogger(folder, name="tensorboard", version="")]
-    if settings.name == "csv":
-        return []
-    try:
-        return [_wandb_logger(spec, resumed)]
-    except Exception as error:  # the store is the record; a mirror that refuses does not stop a run
-        print(f"aswd: W&B refused ({sentence(error)}); the run goes on without it, and aswd wandb sync replays it later", file=sys.stderr)
-        return []
+def build_loggers(run: RunConfig, folder: Path, resumed: bool = False) -> list[Logger]:
+    """The loggers of a run.
+
+    One that fails is named on stderr, and the run does without it: the store is the record.
+
+    Args:
+        run: its ``loggers`` are options of ours, or a ``_target_`` with arguments, which is also given ``run``, ``folder`` and ``resumed``
+            where it has parameters for them.
+        folder: where the run works.
+        resumed: whether it resumes from a checkpoint.
+    """
+    loggers = []
+    for name, node in run.loggers.items():
+        try:
+            target = LOGGERS.target(name) if is_dataclass(node) else import_target(f"logger.{name}._target_", node["_target_"])
+            options = vars(node) if is_dataclass(node) else {key: value for key, value in node.items() if key != "_target_"}
+            loggers.append(call_with(target, options, run=run, folder=folder, resumed=resumed))
+        except Exception as error:
+            text = "aswd wandb sync replays the run later" if name == "wandb" else "its metrics are in the store"
+            print(f"aswd: the logger {name} failed ({sentence(error)}) and is left out; {text}", file=sys.stderr)
+    return loggers
 
 
-def _wandb_logger(spec: RunConfig, resumed: bool) -> WandbLogger:
-    settings = spec.logger
-    wandb = imported(spec.paths.output_dir)
-    names = Names(spec.task.name, spec.data.name, spec.distance_name, spec.key, spec.seeds, spec.reading)
+def tensorboard_logger(folder: Path) -> TensorBoardLogger:
+    """TensorBoard event files in the folder of the run."""
+    return TensorBoardLogger(folder, name="tensorboard", version="")
+
+
+def wandb_logger(
+    run: RunConfig,
+    resumed: bool,
+    *,
+    project: str,
+    entity: str | None,
+    mode: str,
+    tags: list[str],
+    labels: dict[str, Any],
+    group: str | None,
+) -> WandbLogger:
+    """A run of W&B, online or offline; see :class:`~aswd.tracking.configs.WandbConfig`."""
+    wandb = imported(run.paths.output_dir)
+    names = Names.of(run)
     logger = WandbLogger(
-        project=settings.project,
-        entity=settings.entity,
-        mode="online" if is_online(settings.mode) else "offline",
-        save_dir=str(Path(spec.paths.output_dir, "wandb").absolute()),
+        project=project,
+        entity=entity,
+        mode="online" if is_online(mode) else "offline",
+        save_dir=str(Path(run.paths.output_dir, "wandb").absolute()),
         name=names.name,
-        group=settings.group or names.group,
+        group=group or names.group,
         job_type=names.job_type,
         id=names.id,
-        resume="allow" if resumed else None,  # a run that starts anew takes the place of what was under its id
-        tags=list(dict.fromkeys([*names.tags, *settings.tags])),
-        config={**spec.plain(), "key": spec.key, **settings.labels},
+        resume="allow" if resumed else None,  # a run that starts anew replaces the one with its id
+        tags=list(dict.fromkeys([*names.tags, *tags])),
+        config={**run.plain(), "key": run.key, **labels},
         settings=wandb.Settings(init_timeout=TIMEOUT),
     )
     logger.experiment.define_metric(STEP)
@@ -55,18 +83,18 @@ def _wandb_logger(spec: RunConfig, resumed: bool) -> WandbLogger:
     return logger
 
 
-def log(loggers: list[Logger], values: dict[str, float], step: int) -> None:
-    """MetricHistory of a step to the mirrors; one that fails is told nothing more."""
+def log_metrics(loggers: list[Logger], values: dict[str, float], step: int) -> None:
+    """Log the metrics of a step; a logger that fails is left out from there on."""
     for logger in list(loggers):
         try:
             logger.log_metrics(values, step)
         except Exception as error:
             loggers.remove(logger)
-            print(f"aswd: the mirror of a run failed at step {step} ({sentence(error)}); the run goes on without it", file=sys.stderr)
+            print(f"aswd: a logger failed at step {step} ({sentence(error)}) and is left out; the run continues", file=sys.stderr)
 
 
-def mirror_outcome(loggers: list[Logger], metrics: MetricHistory, pictures: list[Path], result: dict[str, Any]) -> None:
-    """Final values, pictures and, for replicas, the table of seeds."""
+def log_result(loggers: list[Logger], metrics: MetricHistory, images: list[Path], result: dict[str, Any]) -> None:
+    """Log final values, images and, for replicas, the table of seeds to W&B."""
     for logger in loggers:
         if not isinstance(logger, WandbLogger):
             continue
@@ -74,15 +102,15 @@ def mirror_outcome(loggers: list[Logger], metrics: MetricHistory, pictures: list
 
         means = {name: np.asarray(rows).mean(1) for name, rows in metrics.values.items()}
         logger.experiment.summary.update({**result, **summary(metrics.steps, means, result.get("headline"))})
-        for picture in pictures:
-            logger.experiment.log({media_name(picture): media(picture)})
+        for path in images:
+            logger.experiment.log({media_name(path): media(path)})
         if len(metrics.seeds) > 1:
             rows = [[seed, *metrics.last(seed).values()] for seed in metrics.seeds]
             logger.experiment.log({"seeds": wandb.Table(columns=["seed", *metrics.values], data=rows)})
 
 
-def finish(loggers: list[Logger], failed: bool) -> None:
-    """Close the mirrors, whatever has become of the run."""
+def finish_loggers(loggers: list[Logger], failed: bool) -> None:
+    """Close the loggers, whatever the result of the run."""
     for logger in loggers:
         logger.finalize("failed" if failed else "success")
         if isinstance(logger, WandbLogger):

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aswd.config.changes import changed_options, options_text
+from aswd.config.run import RunConfig
 from aswd.runs.store import batch_name
 
-PICTURES = (".png", ".jpg", ".jpeg")
+IMAGES = (".png", ".jpg", ".jpeg")
 VIDEOS = (".gif", ".mp4", ".webm")
 
 
@@ -22,6 +24,13 @@ class Names:
     key: str
     seeds: Sequence[int]
     reading: str
+    changes: str = ""
+
+    @classmethod
+    def of(cls, run: RunConfig) -> Names:
+        """Those of a run; the name has the options in which it differs from what task, data set, distance and reading give."""
+        changes = options_text(changed_options(run))
+        return cls(run.task.name, run.data.name, run.distance_name, run.key, run.seeds, run.reading, changes)
 
     @property
     def id(self) -> str:
@@ -32,7 +41,7 @@ class Names:
     def name(self) -> str:
         """Where people read it."""
         seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"seeds {self.seeds[0]}-{self.seeds[-1]}"
-        return f"{self.task} {self.data} {self.distance} {seeds}"
+        return " ".join(part for part in (self.task, self.data, self.distance, self.changes, seeds) if part)
 
     @property
     def group(self) -> str:
@@ -60,9 +69,9 @@ def media_name(path: Path) -> str:
     return path.stem + path.suffix.replace(".", "_")
 
 
-def pictures_in(folder: Path) -> list[Path]:
+def images_in(folder: Path) -> list[Path]:
     """The pictures and animations of a folder that W&B can show."""
-    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*PICTURES, *VIDEOS) and not path.name.startswith("."))
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*IMAGES, *VIDEOS) and not path.name.startswith("."))
 
 
 def media(path: Path) -> object:

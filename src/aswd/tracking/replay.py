@@ -6,6 +6,7 @@ import hashlib
 import json
 import tempfile
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +15,13 @@ import numpy as np
 import pandas
 import yaml
 
+from aswd.config.changes import changed_options, options_text
+from aswd.config.resolution import from_plain
+from aswd.config.run import seeds_of
 from aswd.runs.headline import headline_of
 from aswd.runs.store import Run, RunState
-from aswd.tracking.naming import Names, label_of, media, media_name, pictures_in
-from aswd.tracking.samples import samples_picture
+from aswd.tracking.naming import Names, images_in, label_of, media, media_name
+from aswd.tracking.samples import samples_image
 from aswd.tracking.session import STEP, TIMEOUT, sentence
 from aswd.tracking.summary import summary
 from aswd.utils.errors import UserError
@@ -60,27 +64,28 @@ class Replay:
     def names(self) -> Names:
         """Id, group, tags and the like."""
         task, data, distance, key = self.run.folder.parts[-5:-1]
-        return Names(task, data, distance, key, [self.run.seed], str(self._config.get("reading", "reference")))
+        reading, changes = str(self._config.get("reading", "reference")), _changes(self.run.folder / "config.yaml")
+        return Names(task, data, distance, key, [self.run.seed], reading, changes)
 
     @property
     def digest(self) -> str:
         """Of everything that is shown: a record with the same one is not replayed again."""
         seal = read_json(self.run.folder / "status.json")
-        shown = [[path.name, digest(path)] for path in self.pictures]
+        shown = [[path.name, digest(path)] for path in self.images]
         text = json.dumps([FORMAT, seal, shown, sorted(self.series.items()), sorted(self.tags)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def pictures(self) -> list[Path]:
-        """Of the run; those of a batch belong to its first seed, which they show."""
-        found = pictures_in(self.run.folder / "pictures")
+    def images(self) -> list[Path]:
+        """Images of the run; those of a batch belong to its first seed, which they show."""
+        images = images_in(self.run.folder / "images")
         replicas = self.run.result.get("replicas", 1)
-        if found or replicas == 1:
-            return found
+        if images or replicas == 1:
+            return images
         for config in sorted(self.run.folder.parent.glob("seeds=*/config.yaml")):
-            seeds = _yaml(config).get("seeds") or [None]
-            if seeds[0] == self.run.seed and len(seeds) == replicas:
-                return pictures_in(config.parent / "pictures")
+            seeds = seeds_of(_yaml(config))
+            if len(seeds) == replicas and seeds[0] == self.run.seed:
+                return images_in(config.parent / "images")
         return []
 
     def write(self, wandb: ModuleType, target: Target) -> None:
@@ -124,9 +129,9 @@ class Replay:
             taken = {name: float(values[turn]) for name, values in columns.items() if not np.isnan(values[turn])}
             made.log({STEP: int(step), **taken})
         last = {STEP: int(steps[-1])} if len(steps) else {}
-        for picture in self.pictures:
-            made.log({**last, media_name(picture): media(picture)})
-        ended = samples_picture(self.run.folder / "samples.npz", scratch / "samples.png")
+        for path in self.images:
+            made.log({**last, media_name(path): media(path)})
+        ended = samples_image(self.run.folder / "samples.npz", scratch / "samples.png")
         if ended is not None:
             made.log({**last, SAMPLES: media(ended)})
         result = self.run.result
@@ -162,3 +167,12 @@ def _yaml(path: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+@lru_cache(maxsize=4096)
+def _changes(config: Path) -> str:
+    """The options of a record that are not the defaults of its names; nothing where its plug-ins are not there any more."""
+    try:
+        return options_text(changed_options(from_plain(_yaml(config))))
+    except (UserError, KeyError, TypeError):
+        return ""

@@ -10,7 +10,7 @@ import numpy as np
 from aswd.tasks import flow_figures
 
 
-def samples_picture(record: Path, path: Path) -> Path | None:
+def samples_image(record: Path, path: Path) -> Path | None:
     """Draw the particles of ``samples.npz`` against their target; ``None`` where the record has none to show."""
     try:
         with np.load(record) as arrays:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 
 class MetricHistory:
@@ -16,10 +17,17 @@ class MetricHistory:
         self.values: dict[str, list[list[float]]] = {}  # name -> step -> seed
 
     def add(self, step: int, values: dict[str, Sequence[float]]) -> None:
-        """Rows of one step: for every metric one number a seed."""
+        """Rows of one step: for every metric one number per seed."""
         self.steps.append(step)
         for name, numbers in values.items():
             self.values.setdefault(name, []).append([float(number) for number in numbers])
+
+    def extend(self, names: Iterable[str]) -> bool:
+        """Make columns for those of ``names`` that have none, NaN at the steps so far; returns whether there were any."""
+        new = [name for name in names if name not in self.values]
+        for name in new:
+            self.values[name] = [[math.nan] * len(self.seeds) for _ in self.steps]
+        return bool(new)
 
     def last(self, seed: int) -> dict[str, float]:
         """The numbers of a seed at the last step."""

@@ -24,9 +24,9 @@ def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
         axes.set_title(f"{cell.label} ({f'seed {done[0]}' if done else 'not there yet'})", fontsize=7)
         if done:
             kept = cell.samples(done[0])
-            axes.imshow(kept["picture"])
+            axes.imshow(kept["image"])
             for place, name in enumerate(("source", "target")):
-                grid[0, first + place].imshow(kept[f"{name}_picture"])
+                grid[0, first + place].imshow(kept[f"{name}_image"])
                 grid[0, first + place].set_title(f"{cell.data}: {name}", fontsize=7)
     figure.suptitle(heading)
     return figure

@@ -1,0 +1,101 @@
+"""One sentence on what is wrong with an override, where Hydra has several or a traceback."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from aswd.config.renamed import check_not_renamed
+from aswd.config.resolution import check_type
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
+
+_INSTEAD = {
+    "hydra/launcher": "launcher=local, pool or slurm says how the runs of a sweep are started",
+    "hydra.launcher": "launcher=local, pool or slurm says how the runs of a sweep are started",
+    "hydra/sweeper": "-m sweeps over all combinations, and aswd search searches",
+    "hydra.sweeper": "-m sweeps over all combinations, and aswd search searches",
+    "hydra.run.dir": "paths.output_dir=DIR says where results are written",
+    "hydra.sweep": "paths.output_dir=DIR says where results are written",
+    "hydra.output_subdir": "paths.output_dir=DIR says where results are written",
+    "hydra.job.chdir": "runs stay in the working directory",
+    "hydra.verbose": "runs write their logs to the store",
+    "hydra.searchpath": "--config-dir DIR adds a folder of configurations",
+}
+
+
+def check_hydra_override(override: str) -> None:
+    """Refuse an override of Hydra itself that would have no effect.
+
+    Raises:
+        UserError: says what to use instead.
+    """
+    key = override.lstrip("+~").partition("=")[0].partition("@")[0]
+    if key != "hydra" and not key.startswith(("hydra.", "hydra/")):
+        return
+    for prefix, instead in _INSTEAD.items():
+        if key == prefix or key.startswith((f"{prefix}.", f"{prefix}/")):
+            raise UserError(f"{override} must be left out: {instead}")
+    raise UserError(f"{override} must be left out: aswd does not use this option of Hydra")
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    lines = [line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig], folders: list[str]) -> None:
+    """Say which override names an unknown group, choice or option, or gives a value of the wrong type; nothing, if none does.
+
+    Args:
+        overrides: of one run that could not be composed.
+        compose: composes a list of overrides.
+        folders: with configurations of the user's.
+
+    Raises:
+        UserError: with the nearest names that there are.
+    """
+    loader = GlobalHydra.instance().config_loader()
+    groups = [override for override in overrides if loader.repository.group_exists(override.key_or_group)]
+    for override in groups:
+        group = override.key_or_group
+        chosen = override.value()
+        known = {*loader.get_group_options(group), *(path.stem for folder in folders for path in Path(folder, group).glob("*.yaml"))}
+        for choice in chosen if isinstance(chosen, list) else [chosen]:
+            if choice is not None and not isinstance(choice, dict) and str(choice) not in known:
+                raise UserError(f"{group} has no choice {str(choice)!r}: {nearest(str(choice), known)}")
+    config = compose([override.input_line for override in groups])
+    for override in overrides:
+        if override not in groups:
+            _check_option(override, config)
+
+
+def _check_option(override: Override, config: DictConfig) -> None:
+    """Whether an option exists, and takes the value that it is given."""
+    option = override.key_or_group
+    check_not_renamed(option)
+    node, prefix = config, ""
+    for part in option.split("."):
+        if not OmegaConf.is_dict(node):
+            raise UserError(f"{option} is not an option: {prefix.rstrip('.')} is a value and has no options")
+        if part not in node:
+            if override.is_add():
+                return
+            raise UserError(f"{option} is not an option: {nearest(prefix + part, [f'{prefix}{name}' for name in node])}")
+        parent, node, prefix = node, node._get_node(part), f"{prefix}{part}."
+    if override.is_delete():
+        return
+    try:
+        OmegaConf.update(config, option, override.value())
+    except OmegaConfBaseException:
+        schema = OmegaConf.get_type(parent)
+        kind: Any = typing.get_type_hints(schema).get(option.rpartition(".")[2], Any) if isinstance(schema, type) else Any
+        raise UserError(check_type(option, kind, override.value())) from None

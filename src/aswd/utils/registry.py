@@ -1,0 +1,111 @@
+"""Names that stand for classes and their options; nothing is imported before it is needed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, get_type_hints
+
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
+from aswd.utils.imports import import_objects
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a name stands for.
+
+    Args:
+        target: a class, or ``"module:Class"``.
+        config: the dataclass of its options, likewise; ``None``: the parameters of the class's constructor.
+        about: one line for listings.
+        defaults: values of options that belong to the name.
+        brings: the choice of other groups that it needs by default, such as ``{"data": "mnist"}``.
+    """
+
+    target: Any
+    config: Any = None
+    about: str = ""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    brings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def module(self) -> str:
+        """Name of the module that has the class."""
+        return self.target.partition(":")[0] if isinstance(self.target, str) else self.target.__module__
+
+
+class Registry:
+    """Classes by name, ours and those of plug-ins.
+
+    Args:
+        kind: what is registered, for messages: ``"task"``.
+        context: parameters of the constructors that are not options: ``("distance", "seeds")``.
+        entries: those known from the start.
+    """
+
+    def __init__(self, kind: str, context: tuple[str, ...], entries: dict[str, Entry]) -> None:
+        self.kind, self.context = kind, context
+        self._entries = dict(entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise UserError(f"unknown {self.kind} {name!r}: {nearest(name, self)}")
+        return self._entries[name]
+
+    def register(self, name: str, **entry: Any) -> Callable[[type], type]:
+        """A decorator that makes a class known under ``name``; ``entry`` are the other fields of :class:`Entry`.
+
+        Raises:
+            ValueError: the name is taken by a class of another module, or is not made of letters, digits and underscores.
+        """
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"the name of a {self.kind} must be made of letters, digits and underscores; got {name!r}")
+
+        def add(target: type) -> type:
+            known = self._entries.get(name)
+            new = Entry(target, **entry)
+            if known is not None and known.module != new.module:
+                raise ValueError(f"the name {name!r} is taken by the {self.kind} of {known.module}: choose another name")
+            self._entries[name] = new
+            return target
+
+        return add
+
+    def target(self, name: str) -> Any:
+        """The class of a name."""
+        return _imported(self[name].target)
+
+    def config(self, name: str) -> type:
+        """The dataclass of the options of a name."""
+        entry = self[name]
+        if entry.config is not None:
+            return _imported(entry.config)
+        target = self.target(name)
+        return getattr(target, "config_class", None) or options_of(target, name, self.context)
+
+
+def options_of(target: Callable, name: str, context: tuple[str, ...] = ()) -> type:
+    """A dataclass of the parameters of ``target`` but for those in ``context``, with their types and defaults; ``name`` comes first."""
+    parameters = [p for p in inspect.signature(target).parameters.values() if p.name not in (*context, "self", "name")]
+    try:
+        hints = get_type_hints(target.__init__ if isinstance(target, type) else target)
+    except (NameError, TypeError):
+        hints = {}
+    options: list[tuple] = [("name", str, field(default=name))]
+    for p in parameters:
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            default = "???" if p.default is p.empty else p.default  # OmegaConf's sign of a value that must be given
+            options.append((p.name, hints.get(p.name, Any), field(default_factory=lambda value=default: value)))
+    return make_dataclass(f"{getattr(target, '__name__', name)}Options", options)
+
+
+def _imported(target: Any) -> Any:
+    return import_objects(target)[0] if isinstance(target, str) else target
