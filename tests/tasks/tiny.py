@@ -8,7 +8,7 @@ COMMON = [
     "trainer.enable_progress_bar=false",
     "data=synthetic",
     "data.num_train=50",
-    "task.pictures=false",
+    "task.images=false",
 ]
 GAN = ["task=gan", "task.width=2", "task.batch_size=8", "task.iterations=6", "task.evaluate_every=3", "task.num_samples=4"]
 GENERATOR = ["task=generator", "task.hidden=8", "task.batch_size=16", "task.iterations=20", "task.evaluate_every=10", "task.num_samples=4"]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from aswd.utils.errors import UserError
 
+
 @dataclass(frozen=True)
 class Moments:
     """Mean ``[d]`` and covariance ``[d, d]`` (divided by n - 1) of ``count`` features, in float64 on the host."""

@@ -19,8 +19,8 @@ from aswd.utils.errors import UserError
 class ImageTask(Task):
     """A task whose batches are images; see :func:`~aswd.tasks.batches.as_images`.
 
-    A run is counted in ``epochs``, or in ``iterations`` where these are given; it is evaluated every ``evaluate_every`` iterations, or, where
-    that is not given, every :attr:`evaluate_epochs` epochs. Of several processes each takes its part of a batch; the first alone
+    A run is counted in ``epochs``, or in ``iterations`` where these are given; it is evaluated every ``evaluate_every`` iterations or,
+    where that is not given, every :attr:`evaluate_epochs` epochs. Of several processes each takes its part of a batch; the first alone
     evaluates, on its validation batches, and sends the metrics to the others.
 
     A subclass implements :meth:`make_networks`, :meth:`look_at` and :meth:`evaluate`.
