@@ -153,10 +153,10 @@ def test_the_papers_reading_runs(tmp_path):
 @pytest.mark.parametrize(
     ("distance", "expected"),
     [
-        ("aswd", {"steps": 5, "lr": 0.001, "betas": (0.5, 0.999), "penalty": 0.5, "objective": "sum"}),
-        ("dswd", {"steps": 5, "lr": 0.0005, "betas": (0.5, 0.999), "penalty": 10.0, "objective": "sum"}),
+        ("aswd", {"steps": 5, "lr": 0.001, "betas": [0.5, 0.999], "penalty": 0.5, "objective": "sum"}),
+        ("dswd", {"steps": 5, "lr": 0.0005, "betas": [0.5, 0.999], "penalty": 10.0, "objective": "sum"}),
         ("gswd_circular", {"radius": 1000.0}),
-        ("max_swd", {"lr": 0.0001, "betas": (0.9, 0.999)}),
+        ("max_swd", {"lr": 0.0001, "betas": [0.9, 0.999]}),
     ],
 )
 def test_distances_have_the_released_options(distance, expected, tmp_path):
@@ -294,7 +294,7 @@ def test_fid_without_weights_is_refused_or_left_out(tmp_path, capsys, monkeypatc
         (["task.fid=maybe"], "task.fid must be one of 'auto', 'true', 'false'"),
         (["task.epochs=many"], "task.epochs must be a whole number"),
         (["task.last_relu=maybe"], "task.last_relu must be true or false"),
-        (["trainer.precision=8"], "trainer.precision must be one of '32', 'bf16-mixed'"),
+        (["trainer.precision=8"], "trainer.precision must be one of '64', '64-true', '32'"),
         (["trainer.devices=3"], "task.batch_size must be a multiple of trainer.devices, 3; got 8"),
     ],
 )

@@ -36,7 +36,10 @@ def small(folder, *overrides, distance="swd"):
 
 
 def task_of(spec, seeds=(0,)):
-    return Swae(spec.task, Synthetic(spec.data, seeds), spec.with_seeds(seeds).build_distance(), seeds)
+    """With the networks before the first step."""
+    task = spec.with_seeds(seeds).build_task()
+    task.initialise((1, spec.data.size, spec.data.size))
+    return task
 
 
 def rows_of(run):

@@ -86,13 +86,18 @@ class Checkpoints(Checkpoint):
 
     def on_train_batch_end(self, trainer: Trainer, task: LightningModule, *_: Any) -> None:
         self.locks.check()
-        if not is_last_step(trainer) and not evaluation_is_due(trainer):
+        if not is_last_step(trainer) and not evaluation_is_due(trainer) and not _ends_epoch(trainer):
             self._save_if_due(trainer)
 
     def on_validation_end(self, trainer: Trainer, task: LightningModule) -> None:
         batches = trainer.fit_loop.epoch_loop.batch_progress.total
         within_batch = batches.completed < batches.processed  # an evaluation from on_train_batch_end, where this saves a moment later
-        if not trainer.sanity_checking and not within_batch and not is_last_step(trainer):
+        if not trainer.sanity_checking and not within_batch and not is_last_step(trainer) and not _ends_epoch(trainer):
+            self._save_if_due(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, task: LightningModule) -> None:
+        """Save after the last batch of an epoch here: from a checkpoint a moment earlier Lightning would miscount the epochs."""
+        if not trainer.fit_loop.done:
             self._save_if_due(trainer)
 
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
@@ -142,3 +147,8 @@ def _list(value: Any) -> Any:
 
 def _tuple(value: Any) -> Any:
     return tuple(_tuple(v) for v in value) if isinstance(value, list) else value
+
+
+def _ends_epoch(trainer: Trainer) -> bool:
+    """Whether the epoch ends after this batch: ``on_train_epoch_end`` follows."""
+    return trainer.fit_loop.epoch_loop._num_ready_batches_reached()
