@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -22,23 +23,46 @@ def own_part(whole: Tensor, dim: int = 0) -> Tensor:
 def gather(part: Tensor, dim: int = 0) -> Tensor:
     """The whole batch from the equal parts of all processes, with a gradient.
 
-    All processes must compute the same scalar from it, and average their gradients: each of these is then W times what comes by way of
-    its own part, and their mean is the gradient of the whole.
+    All processes must compute the same scalar from it, and average their gradients. Each has only what comes by way of its own part:
+    hence the factor W in the backward pass.
     """
-    if world_size() == 1:
-        return part
-    from torch.distributed.nn.functional import all_gather
-
-    return torch.cat(all_gather(part.contiguous()), dim)
+    return part if world_size() == 1 else _Gather.apply(part, dim)
 
 
 def total(value: Tensor) -> Tensor:
     """The sum of ``value`` over all processes, with a gradient."""
-    if world_size() == 1:
-        return value
-    from torch.distributed.nn.functional import all_reduce
+    return value if world_size() == 1 else _Sum.apply(value)
 
-    return all_reduce(value.contiguous())
+
+# torch's own collectives with gradients (torch.distributed.nn, on which Lightning's all_gather stands) are deprecated, and their backward
+# pass over gloo scrambles gradients that are not contiguous.
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, dim: int) -> Tensor:
+        ctx.dim = dim
+        parts = [torch.empty_like(part, memory_format=torch.contiguous_format) for _ in range(world_size())]
+        dist.all_gather(parts, part.contiguous())
+        return torch.cat(parts, dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return own_part(grad, ctx.dim) * world_size(), None
+
+
+class _Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        return _reduce(value)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return _reduce(grad)
+
+
+def _reduce(value: Tensor) -> Tensor:
+    copy = value.clone(memory_format=torch.contiguous_format)
+    dist.all_reduce(copy)
+    return copy
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:
