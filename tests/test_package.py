@@ -27,7 +27,7 @@ def test_the_distances_alone_import_no_framework():
 
 
 def test_what_only_reads_the_store_or_refuses_a_choice_does_without_lightning():
-    mistake = "from aswd.cli.train import main; assert main(['distance=aswdd']) == 2"
+    mistake = "from aswd.cli.train import main; assert main(['distance=aswdd']) == 2; assert main(['task.lr=x']) == 2"
     for code in (mistake, "import aswd.launchers.status, aswd.runs.cleaning, aswd.cli.listing"):
         assert python(f"import sys\n{code}\nprint('pytorch_lightning' in sys.modules)") == "False"
 
@@ -111,7 +111,7 @@ def test_the_wheel_carries_the_configs(tmp_path):
     assert "aswd/distances/family.py" in names
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")  # as installed, away from the checkout
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    command = [sys.executable, "-m", "aswd.cli.train", "--cfg", "job", "data=knot"]
+    command = [sys.executable, "-m", "aswd", "train", "--cfg", "job", "data=knot"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert "name: knot" in done.stdout, done.stderr
     where = subprocess.run(

@@ -20,7 +20,7 @@ TINY = ["task.iterations=4", "data.num_samples=25", "trainer.enable_progress_bar
 
 
 def reproduce(folder, name, *arguments):
-    return main(["reproduce", name, "--scale", "smoke", "--output-dir", str(folder), *arguments, *TINY])
+    return main(["reproduce", name, "--scale", "smoke", f"paths.output_dir={folder}", *arguments, *TINY])
 
 
 FLOWS = [artifact.name for artifact in artifacts() if artifact.task == "flow"]
@@ -45,7 +45,7 @@ def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys):
     for name in names:
         artifact = load(name)
         quiet = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu"] if artifact.task != "none" else []
-        command = ["reproduce", name, "--scale", "smoke", "--output-dir", str(tmp_path), *quiet]
+        command = ["reproduce", name, "--scale", "smoke", f"paths.output_dir={tmp_path}", *quiet]
         assert main(command) == 0, capsys.readouterr().err
         folder = tmp_path / "artifacts" / name / "reference-smoke"
         frame = pandas.read_csv(folder / "table.csv")
@@ -56,7 +56,7 @@ def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys):
         outcome = json.loads((folder / "outcome.json").read_text())
         assert [verdict["claim"] for verdict in outcome["verdicts"]] == list(artifact.claims)
         assert r"\toprule" in (folder / "table.tex").read_text()
-    assert main(["report", "--output-dir", str(tmp_path)]) == 0
+    assert main(["report", f"paths.output_dir={tmp_path}"]) == 0
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_all_goes_on_past_what_cannot_be_made_and_ends_with_the_report(tmp_path,
     ],
 )
 def test_a_mistake_in_all_is_told_once_and_before_anything_is_run(arguments, sentence, tmp_path, capsys):
-    assert main(["reproduce", "all", "--output-dir", str(tmp_path), *arguments]) == 2
+    assert main(["reproduce", "all", f"paths.output_dir={tmp_path}", *arguments]) == 2
     said = capsys.readouterr()
     assert sentence in said.err
     assert said.err.count("\n") == 1
@@ -124,15 +124,15 @@ def test_the_first_figure_is_measured_on_the_distances(tmp_path, monkeypatch, ca
     from aswd.artifacts.kinds import projections
 
     monkeypatch.setattr(projections, "CALLS", 10)
-    assert main(["reproduce", "projections", "--scale", "smoke", "--output-dir", str(tmp_path)]) == 0
+    assert main(["reproduce", "projections", "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 0
     frame = pandas.read_csv(tmp_path / "artifacts/projections/reference-smoke/curves.csv")
     assert len(frame) == 2 * 2 * 100
     swd = frame[frame["label"] == "SWD"]
     # Two unit Gaussians a shift m apart: along theta W2 is abs <m, theta>, of which the mean square is norm(m)^2 / d, and a little noise.
     assert (swd["distance"] ** 2).mean() == pytest.approx(projections.SHIFT**2 / 100, rel=0.35)
     assert (swd["separation"] / swd["distance"]).mean() == pytest.approx(1, rel=0.05)
-    assert main(["report", "--output-dir", str(tmp_path)]) == 0
-    assert main(["reproduce", "projections", "--output-dir", str(tmp_path), "task.lr=1"]) == 2
+    assert main(["report", f"paths.output_dir={tmp_path}"]) == 0
+    assert main(["reproduce", "projections", f"paths.output_dir={tmp_path}", "task.lr=1"]) == 2
     assert "has no runs that it could change" in capsys.readouterr().err
 
 
@@ -181,7 +181,7 @@ def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept
 def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr("aswd.artifacts.reproduce.launch", lambda specs, *_: started.append([spec.seeds for spec in specs]))
-    where = ["--scale", "smoke", "--output-dir", str(tmp_path)]
+    where = ["--scale", "smoke", f"paths.output_dir={tmp_path}"]
     for name in ("table1", "flow_main"):
         assert main(["reproduce", name, *where]) == 1
     assert started == [[(0,), (1,)] * 12, [(0, 1)] * 24]
@@ -250,7 +250,7 @@ def report_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     assert reproduce(folder, "flow_main") == 0
     assert reproduce(folder, "flow_main", "--reading", "paper") == 0
-    assert main(["report", "--output-dir", str(folder)]) == 0
+    assert main(["report", f"paths.output_dir={folder}"]) == 0
     return folder / "report" / "index.html"
 
 

@@ -48,16 +48,16 @@ def test_only_labels_are_parts():
 
 
 def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
-    former = Flow.training_step, Flow.evaluate, Maximiser.ascend, Recorder.on_train_end
-    slow = Flow.evaluate
+    former = Flow.training_step, Flow.validation_step, Maximiser.ascend, Recorder.on_train_end
+    fast = Flow.validation_step
 
-    def evaluate(self):
+    def validation_step(self, batch, batch_idx):
         time.sleep(0.05)
-        return slow(self)
+        return fast(self, batch, batch_idx)
 
-    monkeypatch.setattr(Flow, "evaluate", evaluate)
+    monkeypatch.setattr(Flow, "validation_step", validation_step)
     few = [*SMALL, "distance=aswd", "distance.num_projections=5"]
-    assert main(["profile", *few, "--steps", "10", "--output-dir", str(tmp_path)]) == 0
+    assert main(["profile", *few, "--steps", "10", f"paths.output_dir={tmp_path}"]) == 0
     said = capsys.readouterr().out
     (folder,) = (tmp_path / "profile").iterdir()
     found = json.loads((folder / "profile.json").read_text())
@@ -75,7 +75,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     assert {PREFIX + "distance", PREFIX + "inner loop", PREFIX + "evaluation"} <= names
     assert not (tmp_path / "runs").exists()
     monkeypatch.undo()
-    assert (Flow.training_step, Flow.evaluate, Maximiser.ascend, Recorder.on_train_end) == former  # all labels are gone
+    assert (Flow.training_step, Flow.validation_step, Maximiser.ascend, Recorder.on_train_end) == former  # all labels are gone
     assert "on_train_batch_start" not in vars(Recorder)
 
 
@@ -89,7 +89,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     ],
 )
 def test_mistakes_are_a_sentence(arguments, why, tmp_path, capsys):
-    assert main(["profile", *arguments, "--steps", "5", "--output-dir", str(tmp_path)]) == 2
+    assert main(["profile", *arguments, "--steps", "5", f"paths.output_dir={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert why in said
     assert "Traceback" not in said

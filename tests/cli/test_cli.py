@@ -26,11 +26,11 @@ def test_a_distance_from_outside_is_listed_too(capsys):
         assert main(["list", "distances"]) == 0
     finally:
         registry._registry.pop("test_outside")
-    assert "test_outside                registered by another package" in capsys.readouterr().out
+    assert "test_outside                registered by tests.cli.test_cli" in capsys.readouterr().out
 
 
 def test_list_runs_of_an_empty_store(tmp_path, capsys):
-    assert main(["list", "runs", "--output-dir", str(tmp_path)]) == 0
+    assert main(["list", "runs", f"paths.output_dir={tmp_path}"]) == 0
     assert "no runs" in capsys.readouterr().out
 
 

@@ -248,7 +248,7 @@ def check(store, expected, what, begin):
     log(f"{what}: {len(gone)} lost, {len(other)} differing", begin)
     assert not gone
     assert not other
-    assert subprocess.run(command("clean", "--yes", "--output-dir", store), capture_output=True).returncode == 0
+    assert subprocess.run(command("clean", "--yes", f"paths.output_dir={store}"), capture_output=True).returncode == 0
     assert not lost(store, expected), "aswd clean removed a result"
 
 

@@ -13,7 +13,7 @@ from aswd.runs import Run, RunState, records
 SHORT = [
     *("data=knot", "data.num_samples=40", "distance=aswd", "distance.num_projections=10", "task.iterations=20", "task.num_frames=4"),
     *(
-        "task.pictures=false",
+        "task.images=false",
         "trainer.accelerator=cpu",
         "trainer.threads=1",
         "trainer.enable_progress_bar=false",

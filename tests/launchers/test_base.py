@@ -8,7 +8,7 @@ import pytest
 
 from aswd.launchers.base import mark_failed
 from aswd.launchers.registry import LAUNCHERS
-from aswd.runs import RunState
+from aswd.runs import Run, RunState
 from aswd.runs.locks import Locks
 from aswd.utils.metric_history import MetricHistory
 from tests.runs.small import small_spec
@@ -24,7 +24,7 @@ def test_the_registry_names_a_class_and_its_options(name):
 
 
 def test_options_are_checked_without_importing_what_executes_runs():
-    names = "['torch', 'pytorch_lightning', 'aswd.runs', 'submitit']"
+    names = "['torch', 'pytorch_lightning', 'aswd.runs.execution', 'submitit']"
     code = f"""
 import sys
 from aswd.launchers.registry import LAUNCHERS
@@ -39,21 +39,21 @@ def test_only_seeds_that_are_neither_done_nor_running_elsewhere_are_marked_faile
     run, locks = small_spec(tmp_path, "replicas=3"), Locks()
     metrics = MetricHistory([0])
     metrics.add(30, {"w2": [0.5]})
-    run.run(0).write_config("seeds: [0]\n")
-    run.run(0).finish(metrics, {"particles": np.zeros(3)}, {"seed": 0, "final": {"w2": 0.5}, "wall_time": 1.0})
-    locks.acquire(run.run(1).lock)
+    Run.of(run, 0).write_config("seeds: [0]\n")
+    Run.of(run, 0).finish(metrics, {"particles": np.zeros(3)}, {"seed": 0, "final": {"w2": 0.5}, "wall_time": 1.0})
+    locks.acquire(Run.of(run, 1).lock)
     try:
         outcomes = mark_failed(run, "the worker process was killed")
     finally:
         locks.release()
     assert [outcome.word for outcome in outcomes] == ["done", "running", "failed"]
-    assert [run.run(seed).state for seed in range(3)] == [RunState.DONE, RunState.NEW, RunState.FAILED]
-    assert run.run(2).status["reason"] == "the worker process was killed"
+    assert [Run.of(run, seed).state for seed in range(3)] == [RunState.DONE, RunState.NEW, RunState.FAILED]
+    assert Run.of(run, 2).status["reason"] == "the worker process was killed"
 
 
 def test_a_failure_that_cannot_be_recorded_is_reported_once(tmp_path):
     run = small_spec(tmp_path)
     run.folder.mkdir(parents=True)
-    run.run(0).folder.write_text("a file where a folder should be\n")
+    Run.of(run, 0).folder.write_text("a file where a folder should be\n")
     (outcome,) = mark_failed(run, "the worker process was killed")
     assert (outcome.word, outcome.text) == ("failed", "the worker process was killed (File exists)")

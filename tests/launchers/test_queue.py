@@ -8,8 +8,9 @@ from aswd.cli.main import main
 from aswd.launchers.launch import launch
 from aswd.launchers.registry import LAUNCHERS
 from aswd.launchers.sweep import sweeps
-from aswd.runs import RunState
+from aswd.runs import Run, RunState
 from aswd.runs.signals import StopRequest
+from aswd.utils.registry import Entry
 from tests.launchers.process_queue import EXECUTE, SYSTEM, ProcessQueueConfig
 from tests.runs.small import small_spec
 
@@ -20,7 +21,7 @@ SLEEPS = "import time; time.sleep(600)"
 @pytest.fixture(autouse=True)
 def system(monkeypatch):
     module = "tests.launchers.process_queue"
-    monkeypatch.setitem(LAUNCHERS, "processes", (f"{module}:ProcessQueueLauncher", f"{module}:ProcessQueueConfig"))
+    monkeypatch.setitem(LAUNCHERS._entries, "processes", Entry(f"{module}:ProcessQueueLauncher", f"{module}:ProcessQueueConfig"))
     SYSTEM.__init__()
     yield SYSTEM
     for job in SYSTEM.processes:
@@ -28,7 +29,7 @@ def system(monkeypatch):
 
 
 def runs_of(folder, seeds, **options):
-    run = replace(small_spec(folder, "trainer.max_steps=2", "task.pictures=false"), launcher=ProcessQueueConfig(**options))
+    run = replace(small_spec(folder, "trainer.max_steps=2", "task.images=false"), launcher=ProcessQueueConfig(**options))
     return [run.with_seeds([seed]) for seed in seeds]
 
 
@@ -65,8 +66,8 @@ def test_a_job_that_dies_is_submitted_again_and_then_marked_failed(tmp_path, sys
     assert word == "failed"
     assert text.startswith("job 3 ended as FAILED before the run was done; its output is in ")
     assert len(system.processes) == 3
-    assert run.run(0).state is RunState.FAILED
-    assert run.run(0).status["reason"] == text
+    assert Run.of(run, 0).state is RunState.FAILED
+    assert Run.of(run, 0).status["reason"] == text
 
 
 def test_a_cancelled_job_is_not_submitted_again(tmp_path, system, monkeypatch):
@@ -83,7 +84,7 @@ def test_jobs_that_are_left_in_the_queue_are_adopted_by_the_next_command(tmp_pat
     runs = runs_of(tmp_path, [0, 1], wait=False)
     assert results_of(runs) == {index: [("running", f"in the queue as job {index + 1}")] for index in range(2)}
     assert "aswd status shows them, kill 1 2 cancels them" in capsys.readouterr().out
-    assert main(["status", "--output-dir", str(tmp_path)]) == 0
+    assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
     assert "jobs in the queue: 2 running" in capsys.readouterr().out
     results = results_of(runs_of(tmp_path, [0, 1]))
     assert [word for index in range(2) for word, _ in results[index]] == ["done", "done"]

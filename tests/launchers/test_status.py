@@ -43,7 +43,7 @@ def store(tmp_path):
 
 def test_status_counts_and_estimates(store, capsys):
     folder, _, _ = store
-    assert main(["status", "--output-dir", str(folder)]) == 0
+    assert main(["status", f"paths.output_dir={folder}"]) == 0
     out = capsys.readouterr().out
     assert "6 runs: 1 done, 1 running, 1 failed, 1 cut off, 2 waiting" in out
     assert "step 15 of 30" in out
@@ -82,11 +82,11 @@ def test_steps_of_a_batch_of_pending_seeds_and_of_seeds_that_run_one_by_one(tmp_
     for seed in (1, 2):
         locks.acquire(Run.of(spec, seed).lock)
     try:
-        assert main(["status", "--output-dir", str(tmp_path)]) == 0
+        assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
         assert capsys.readouterr().out.count("step 10 of 30") == 2
         batch.unlink()
         (Run.of(spec, 1).folder / "metrics.csv").write_text("step,seed,w2\n20,1,0.7\n")
-        assert main(["status", "--output-dir", str(tmp_path)]) == 0
+        assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
         assert capsys.readouterr().out.count("step 20 of 30") == 1
     finally:
         locks.release()
@@ -98,7 +98,7 @@ def test_a_terminal_is_overwritten_and_not_cleared(store, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((40, 4)))
     monkeypatch.setattr("time.sleep", lambda _: record.close())
-    assert main(["status", "--watch", "--output-dir", str(folder)]) == 0
+    assert main(["status", "--watch", f"paths.output_dir={folder}"]) == 0
     _, live, last = capsys.readouterr().out.split("\033[H")
     assert live.count("\n") == 3
     assert live.endswith("...\033[K\n\033[J")
@@ -109,12 +109,12 @@ def test_a_terminal_is_overwritten_and_not_cleared(store, capsys, monkeypatch):
 def test_status_of_a_sweep_that_is_not_running(store, capsys):
     folder, _, record = store
     record.close()
-    assert main(["status", "--output-dir", str(folder), "--watch"]) == 0  # nothing to wait for
+    assert main(["status", f"paths.output_dir={folder}", "--watch"]) == 0  # nothing to wait for
     assert "not running: the same command resumes it" in capsys.readouterr().out
 
 
 def test_status_without_a_sweep(tmp_path, capsys):
-    assert main(["status", "--output-dir", str(tmp_path)]) == 0
+    assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
     assert "no sweeps in" in capsys.readouterr().out
 
 
@@ -130,9 +130,9 @@ def test_a_failure_of_an_earlier_sweep_is_waiting_in_this_one(tmp_path):
 
 def test_failed_runs_are_listed_with_their_reasons(store, capsys):
     folder, spec, _ = store
-    assert main(["list", "runs", "--failed", "--output-dir", str(folder)]) == 0
+    assert main(["list", "runs", "--failed", f"paths.output_dir={folder}"]) == 0
     header, line = capsys.readouterr().out.splitlines()
-    assert header.split() == ["task", "data", "distance", "seed", "state", "folder", "reason"]
+    assert header.split() == ["task", "data", "distance", "seed", "status", "folder", "reason"]
     assert "RuntimeError: a cosmic ray" in line
     assert str(Run.of(spec, 2).folder) in line
     assert main(["list", "tasks", "--failed"]) == 2
@@ -160,7 +160,7 @@ def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys
     before = digests(folder)
 
     monkeypatch.setattr("builtins.input", lambda _: "n")
-    assert main(["clean", "--output-dir", str(folder)]) == 1
+    assert main(["clean", f"paths.output_dir={folder}"]) == 1
     shown = capsys.readouterr().out
     assert "nothing was removed" in shown
     for text in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
@@ -168,7 +168,7 @@ def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys
     assert digests(folder) == before
     assert old.exists()
 
-    assert main(["clean", "--yes", "--output-dir", str(folder)]) == 0
+    assert main(["clean", "--yes", f"paths.output_dir={folder}"]) == 0
     capsys.readouterr()
     assert sorted(path.name for path in done.iterdir()) == sorted(
         ["config.yaml", "metrics.csv", "samples.npz", "result.json", "status.json", new.name]
@@ -180,7 +180,7 @@ def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys
     assert Run.of(spec, 5).state is RunState.DONE
     assert kept.exists()
     assert Run.of(spec, 1).state is RunState.RUNNING
-    assert main(["clean", "--output-dir", str(folder)]) == 0
+    assert main(["clean", f"paths.output_dir={folder}"]) == 0
     assert "nothing to clean" in capsys.readouterr().out
 
 

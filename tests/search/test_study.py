@@ -20,7 +20,7 @@ OVER = ["--over", "distance.penalty=log(0.01,1)", "--over", "distance.num_projec
 
 
 def arguments(folder, trials, *more):
-    return ["search", *FEW, *OVER, "--trials", str(trials), "--seeds", "2", "--output-dir", str(folder), *more]
+    return ["search", *FEW, *OVER, "--trials", str(trials), "--seeds", "2", f"paths.output_dir={folder}", *more]
 
 
 def outcome(folder):
@@ -64,7 +64,7 @@ def test_the_same_command_finds_everything_done_and_the_best_is_a_command(whole,
     assert {path: path.stat().st_mtime_ns for path in whole.glob("runs/**/status.json")} == stamps
     (line,) = [line for line in said.splitlines() if line.startswith("best: aswd train ")]
     assert main(line.removeprefix("best: aswd ").split()) == 0  # the run is found again under its key
-    assert "2 seeds: done before, skipped" in capsys.readouterr().out
+    assert "2 seeds: finished before, skipped" in capsys.readouterr().out
 
 
 def test_more_trials_and_a_cut_in_the_middle_of_one_make_no_difference(whole, tmp_path, monkeypatch, capsys):
@@ -83,11 +83,11 @@ def test_more_trials_and_a_cut_in_the_middle_of_one_make_no_difference(whole, tm
 
 def test_failed_trials_are_shown_and_passed_over(tmp_path, capsys):
     few = [*FEW, "task.lr=1e30", "distance.num_projections=3"]  # particles fly away
-    code = main(["search", *few, "--over", "distance.penalty=0.1,1", "--trials", "1", "--seeds", "1", "--output-dir", str(tmp_path)])
+    code = main(["search", *few, "--over", "distance.penalty=0.1,1", "--trials", "1", "--seeds", "1", f"paths.output_dir={tmp_path}"])
     said = capsys.readouterr().out
     assert code == 1
     assert "1 of 1 seeds failed, the loss is not finite" in said
-    assert "no trial came to a value" in said
+    assert "no trial was successful" in said
 
 
 def test_without_optuna_it_is_a_sentence(tmp_path, monkeypatch, capsys):
@@ -108,7 +108,7 @@ def test_two_processes_do_not_share_a_search(whole, capsys):
         assert main(arguments(whole, 3)) == 2
     finally:
         locks.release()
-    assert "another process is at this search" in capsys.readouterr().err
+    assert "this search is running in another process" in capsys.readouterr().err
 
 
 @pytest.mark.slow

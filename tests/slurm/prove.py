@@ -23,7 +23,7 @@ BEGIN = time.monotonic()
 RUNS = 6
 SWEEP = [
     *("-m", f"seed=range(0,{RUNS})", "data=knot", "distance=aswd", "distance.num_projections=10", "data.num_samples=60"),
-    *("task.iterations=300", "task.evaluate_every=20", "task.num_frames=4", "task.pictures=false"),
+    *("task.iterations=300", "task.evaluate_every=20", "task.num_frames=4", "task.images=false"),
     *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=1"),
 ]
 ON_SLURM = ["launcher=slurm", "launcher.partition=short", "launcher.timeout_min=20", "launcher.mem_gb=1", "launcher.cpus=1"]
@@ -143,7 +143,7 @@ def left_and_adopted(cluster, store):
     assert "in the queue as job" in done.stdout, done.stdout
     job = re.search(r"in the queue as job (\d+)_", done.stdout).group(1)
     before = sorted(cluster.ask("squeue", "--noheader", "--states=all", "--array", "--format=%i").split())
-    status = subprocess.run(command("status", "--output-dir", str(store)), capture_output=True, text=True)
+    status = subprocess.run(command("status", f"paths.output_dir={store}"), capture_output=True, text=True)
     assert "jobs in the queue: 2 pending" in status.stdout, status.stdout + status.stderr
     process = subprocess.Popen(command("train", *short), stdout=subprocess.PIPE, text=True)
     assert "2 jobs of an earlier command are still in the queue: waiting for them" in process.stdout.readline()
@@ -158,7 +158,7 @@ def artifact(store):
     """An artifact, with several runs per job."""
     options = ["trainer.max_steps=3", "data.num_samples=30", "trainer.accelerator=cpu", "launcher.runs_per_job=10", *ON_SLURM]
     done = subprocess.run(
-        command("reproduce", "flow_main", "--scale", "smoke", "--output-dir", str(store), *options), capture_output=True, text=True
+        command("reproduce", "flow_main", "--scale", "smoke", f"paths.output_dir={store}", *options), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(records(store)["state"]) == {"done"}

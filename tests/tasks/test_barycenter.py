@@ -10,6 +10,7 @@ from aswd.data.shapes import Shapes
 from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.runs.execution import execute_run
+from aswd.runs.store import Run
 from aswd.tasks.barycenter import Barycenter
 from aswd.tasks.barycenter_figures import colours, plane
 from aswd.tasks.base import Diverged
@@ -115,10 +116,10 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
     assert batch.key == alone.key
     assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
-    np.testing.assert_allclose(metrics_of(batch.run(5)), metrics_of(alone.run(5)), rtol=1e-4)
+    np.testing.assert_allclose(metrics_of(Run.of(batch, 5)), metrics_of(Run.of(alone, 5)), rtol=1e-4)
     samples = [np.load(Run.of(spec, 5).folder / "samples.npz") for spec in (batch, alone)]
     np.testing.assert_allclose(samples[0]["particles"], samples[1]["particles"], atol=1e-4)
-    other = np.load(batch.run(4).folder / "samples.npz")
+    other = np.load(Run.of(batch, 4).folder / "samples.npz")
     assert not np.array_equal(other["clouds"], samples[0]["clouds"])
 
 

@@ -12,6 +12,7 @@ from aswd.data.toy import TARGETS, ToyTargets, target
 from aswd.distances import available, build
 from aswd.metrics import exact_wasserstein
 from aswd.runs.execution import execute_run
+from aswd.runs.store import Run
 from aswd.tasks.base import Diverged
 from aswd.tasks.batches import as_points
 from aswd.tasks.configs import FlowConfig

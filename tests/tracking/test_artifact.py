@@ -25,7 +25,7 @@ claims: []
 """
 ARTIFACT = ["two", "--scale", "smoke"]
 CHANGES = ["data.num_samples=25"]
-NEUTRAL = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu", "logger=wandb", "logger.tags=[mine]"]
+NEUTRAL = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu", "logger=wandb", "logger.wandb.tags=[mine]"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_wandb_key")]
 
@@ -41,7 +41,7 @@ def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, monk
     folder.mkdir()
     (folder / "two.yaml").write_text(DECLARED)
     monkeypatch.setattr(declaration, "_folder", lambda: folder)
-    where = ["--output-dir", str(tmp_path)]
+    where = [f"paths.output_dir={tmp_path}"]
     found = cells(declaration.load("two"), "smoke", "reference", str(tmp_path), CHANGES)
     batches = {f"{cell.spec.key}-seeds-0-1": cell for cell in found}
 

@@ -17,7 +17,7 @@ def panels(section):
 
 
 def test_the_specification_shows_the_runs_of_the_artifact_by_series(tmp_path, capsys):
-    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", "--project", "mine", "--output-dir", str(tmp_path)]) == 0
+    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", "--project", "mine", f"paths.output_dir={tmp_path}"]) == 0
     path = tmp_path / "wandb" / "dashboards" / "ablation_dimension-reference-smoke.json"
     said = capsys.readouterr().out
     assert str(path) in said
@@ -52,19 +52,19 @@ def test_the_specification_shows_the_runs_of_the_artifact_by_series(tmp_path, ca
 
 
 def test_an_artifact_that_is_not_there_or_has_no_runs_is_a_sentence(tmp_path, capsys):
-    assert main(["wandb", "dashboard", "flow_mian", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "flow_mian", f"paths.output_dir={tmp_path}"]) == 2
     assert "did you mean flow_main" in capsys.readouterr().err
-    assert main(["wandb", "dashboard", "projections", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "projections", f"paths.output_dir={tmp_path}"]) == 2
     assert "has no runs" in capsys.readouterr().err
-    assert main(["wandb", "dashboard", "cost_scaling", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "cost_scaling", f"paths.output_dir={tmp_path}"]) == 2
     assert "has no runs" in capsys.readouterr().err
-    assert main(["wandb", "dashboard", "flow_main", "--scale", "huge", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "flow_main", "--scale", "huge", f"paths.output_dir={tmp_path}"]) == 2
     assert "--scale must be one of" in capsys.readouterr().err
 
 
 def test_without_the_extra_package_it_is_a_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb_workspaces.reports.v2", None)
-    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert "pip install 'aswd[wandb-dashboard]'" in said
     assert said.count("\n") == 1
@@ -72,7 +72,7 @@ def test_without_the_extra_package_it_is_a_sentence(tmp_path, monkeypatch, capsy
 
 def test_a_server_that_refuses_is_a_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_API_KEY", "tooshort")
-    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", "--output-dir", str(tmp_path)]) == 2
+    assert main(["wandb", "dashboard", "ablation_dimension", "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("aswd wandb: W&B refused")
     assert "tooshort" not in said

@@ -10,6 +10,7 @@ import pytest
 
 from aswd.cli.main import main
 from aswd.runs.execution import execute_run
+from aswd.runs.store import Run
 from aswd.tracking.summary import summary
 from tests.runs.small import small_spec
 from tests.wandb_files import media_of, read_wandb, summary_of, wandb_files
@@ -28,8 +29,8 @@ def filled(tmp_path_factory):
     single = small_spec(folder, "seed=7", "data=knot")
     assert {outcome.word for spec in (batch, single) for outcome in execute_run(spec)} == {"done"}
     failed = small_spec(folder, "data=heart")
-    failed.run(0).write_config("reading: reference\n")
-    failed.run(0).fail("no W2 today", "Traceback ...", 3)
+    Run.of(failed, 0).write_config("reading: reference\n")
+    Run.of(failed, 0).fail("no W2 today", "Traceback ...", 3)
     return folder, batch, single, failed
 
 
@@ -44,7 +45,7 @@ def store(filled, tmp_path):
 
 
 def sync(folder, *arguments):
-    return main(["wandb", "sync", "--output-dir", str(folder), *arguments])
+    return main(["wandb", "sync", f"paths.output_dir={folder}", *arguments])
 
 
 def test_every_seed_is_a_run_of_its_own_also_of_a_batch(store, capsys):
@@ -59,7 +60,7 @@ def test_every_seed_is_a_run_of_its_own_also_of_a_batch(store, capsys):
 
     found = read_wandb(files[f"{batch.key}-seed-1"])
     (run,) = [one for one in found["run"] if "display_name" in one]
-    assert run["display_name"] == "flow swiss_roll aswd seed 1"
+    assert run["display_name"] == "flow swiss_roll aswd iterations=30 num_samples=40 num_projections=10 seed 1"
     assert run["run_group"] == f"flow/swiss_roll/aswd/{batch.key}"
     assert run["job_type"] == "flow"
     assert set(run["tags"]) == {"flow", "swiss_roll", "aswd", "paper"}
@@ -69,13 +70,13 @@ def test_every_seed_is_a_run_of_its_own_also_of_a_batch(store, capsys):
     assert config["seed"] == 1
     assert "particles_gif" not in media_of(found)  # pictures of a batch are of its first seed
 
-    record = pandas.read_csv(batch.run(1).folder / "metrics.csv")
+    record = pandas.read_csv(Run.of(batch, 1).folder / "metrics.csv")
     rows = [row["item"] for row in found["history"] if "w2" in row["item"]]
     assert [row["trainer/global_step"] for row in rows] == record["step"].tolist() == [1, 5, 10, 15, 20, 25, 30]
     for name in ("w2", "distance_value", "learned_norm", "seconds_per_iteration"):
         assert [row[name] for row in rows] == record[name].tolist()
     totals = summary_of(found)
-    result = batch.run(1).result
+    result = Run.of(batch, 1).result
     assert totals["best/w2"] == record["w2"].min()
     assert totals["last/w2"] == totals["final/w2"] == result["final"]["w2"]
     assert totals["final/log10_w2"] == result["final"]["log10_w2"]
@@ -100,7 +101,7 @@ def test_repeating_adds_nothing_and_a_changed_record_takes_the_place_of_the_old_
     assert "1 there already" in capsys.readouterr().out
     assert wandb_files(folder) == before
 
-    former = single.run(7).result["finished"]
+    former = Run.of(single, 7).result["finished"]
     assert execute_run(replace(single, force=True))[0].word == "done"
     assert sync(folder, "data=knot") == 0
     assert "1 replayed" in capsys.readouterr().out
@@ -108,7 +109,7 @@ def test_repeating_adds_nothing_and_a_changed_record_takes_the_place_of_the_old_
     assert [path.name for path in after] == [f"run-{single.key}-seed-7.wandb"]
     found = read_wandb(after[0])
     assert len([row for row in found["history"] if "w2" in row["item"]]) == 7
-    assert summary_of(found)["wall_time"] == single.run(7).result["wall_time"]
+    assert summary_of(found)["wall_time"] == Run.of(single, 7).result["wall_time"]
     assert former
 
 
@@ -140,7 +141,7 @@ def test_no_key_gets_to_the_disk(store, monkeypatch):
     folder, *_ = store
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     assert sync(folder, "--mode", "offline", "data=knot") == 0
-    assert execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.mode=offline"))[0].word == "done"
+    assert execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.wandb.mode=offline"))[0].word == "done"
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.suffix == ".wandb" for path in paths)
     assert not [path for path in paths if KEY.encode() in path.read_bytes()]
@@ -179,7 +180,7 @@ def test_wandb_that_is_absent_is_a_sentence(store, monkeypatch, capsys):
 
 def test_a_damaged_record_is_left_out(store, capsys):
     folder, _, single, _ = store
-    with (single.run(7).folder / "metrics.csv").open("a") as file:
+    with (Run.of(single, 7).folder / "metrics.csv").open("a") as file:
         file.write("tampered\n")
     assert sync(folder, "data=knot") == 1
     assert "metrics.csv has changed since it was written" in capsys.readouterr().err

@@ -122,8 +122,7 @@ class _Watch:
             self.profiler.start()
             self._since = _now()
 
-    def at_end(self, recorder: Recorder, trainer: Any, task: Any) -> None:
-        recorder.close()
+    def at_end(self) -> None:
         if self.on:
             self.seconds = _now() - self._since
             self.profiler.stop()
@@ -140,11 +139,16 @@ def _run(spec: RunConfig, scratch: Path, watch: _Watch) -> None:
     short = replace(spec, paths=PathConfig(str(scratch)), trainer=replace(spec.trainer, max_steps=last, enable_progress_bar=False))
     if not task_class(spec.task.name).batches_seeds:
         short = short.with_seeds(spec.seeds[:1])
-    request = StopRequest()
+    request, original = StopRequest(), Recorder.on_train_end
+
+    def at_end(recorder: Recorder, *rest: Any) -> None:
+        watch.at_end()
+        original(recorder, *rest)
+
     with ExitStack() as stack:
         stack.enter_context(labelled(short))
         stack.enter_context(replaced(Recorder, "on_train_batch_start", lambda recorder, *rest: watch.before_step(recorder, *rest)))
-        stack.enter_context(replaced(Recorder, "on_train_end", lambda recorder, *rest: watch.at_end(recorder, *rest)))
+        stack.enter_context(replaced(Recorder, "on_train_end", at_end))
         outcomes = execute_run(short, request)
     if request.number is not None:
         raise KeyboardInterrupt

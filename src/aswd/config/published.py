@@ -39,17 +39,17 @@ def load_rules(path: Path) -> list[dict[str, Any]]:
     return rules
 
 
-def distance_settings(rules: Iterable[dict], reading: str, name: str) -> dict[str, Any]:
+def published_distance(rules: Iterable[dict], reading: str, name: str) -> dict[str, Any]:
     """What the rules set for options of the distance ``name``."""
     return _merged(rules, "distance", lambda rule: _holds(rule, reading) and _names_distance(rule, name))
 
 
-def task_config(rules: Iterable[dict], reading: str, data: str) -> dict[str, Any]:
+def published_task(rules: Iterable[dict], reading: str, data: str) -> dict[str, Any]:
     """What the rules set for options of the task on the data set ``data``."""
     return _merged(rules, "task", lambda rule: _holds(rule, reading) and data in rule.get("data", [data]))
 
 
-def reading_settings(reading: str, name: str) -> dict[str, Any]:
+def reading_options(reading: str, name: str) -> dict[str, Any]:
     """What a reading of the paper says of the distance ``name`` itself, whatever the task."""
     defaults = options(name)
     return {key: value for key, value in resolved_options(name, reading=reading).items() if value != defaults[key]}
@@ -60,14 +60,14 @@ def published_configs(folder: Path, data_names: Iterable[str]) -> dict[str, dict
     configs: dict[str, dict[str, Any]] = {}
     for reading in READINGS:
         for name in available():
-            _add(configs, f"reading_distance/{reading}/{name}", "distance", reading_settings(reading, name))
+            _add(configs, f"reading_distance/{reading}/{name}", "distance", reading_options(reading, name))
     for path in sorted(folder.glob("*.yaml")):
         rules = load_rules(path)
         for reading in READINGS:
             for name in available():
-                _add(configs, f"published_distance/{path.stem}/{reading}/{name}", "distance", distance_settings(rules, reading, name))
+                _add(configs, f"published_distance/{path.stem}/{reading}/{name}", "distance", published_distance(rules, reading, name))
             for data in data_names:
-                _add(configs, f"published_task/{path.stem}/{reading}/{data}", "task", task_config(rules, reading, data))
+                _add(configs, f"published_task/{path.stem}/{reading}/{data}", "task", published_task(rules, reading, data))
     return configs
 
 

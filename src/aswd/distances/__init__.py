@@ -23,6 +23,7 @@ from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.projections import Circular, Linear, Polynomial, Projection
 from aswd.distances.registry import (
     READINGS,
+    about,
     available,
     build,
     build_options,
@@ -55,6 +56,7 @@ __all__ = [
     "SlicedDistance",
     "Uniform",
     "Wasserstein",
+    "about",
     "available",
     "build",
     "build_options",

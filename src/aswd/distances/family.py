@@ -15,28 +15,36 @@ searched = {"directions": Single, "maximised": "directions", "warm_start": False
 pushed = {"directions": PushForward, "maximised": "directions", "penalised_by": CosinePenalty}
 learned = {"maximised": "projection", "penalised_by": NormPenalty}
 
-register("swd")(Linear)
-register("gswd_poly3", degree=3)(Polynomial)
-register("gswd_poly5", degree=5)(Polynomial)
-register("gswd_circular")(Circular)
+register("swd", about="sliced Wasserstein distance (Linear)")(Linear)
+register("gswd_poly3", about="generalised SWD, homogeneous polynomial of degree 3", degree=3)(Polynomial)
+register("gswd_poly5", about="generalised SWD, homogeneous polynomial of degree 5", degree=5)(Polynomial)
+register("gswd_circular", about="generalised SWD, circular defining function")(Circular)
 for depth in (1, 2, 3):
-    register(f"gswd_nn{depth}", directions=None, depth=depth)(Neural)
+    register(f"gswd_nn{depth}", about=f"GSW-NN, {depth} hidden layer{'s' * (depth > 1)}", directions=None, depth=depth)(Neural)
 
-register("max_swd", **searched)(Linear)
-register("max_gswd_poly3", **searched, degree=3)(Polynomial)
-register("max_gswd_poly5", **searched, degree=5)(Polynomial)
-register("max_gswd_circular", **searched)(Circular)
+register("max_swd", about="Max-SWD", **searched)(Linear)
+register("max_gswd_poly3", about="Max-GSWD, polynomial of degree 3", **searched, degree=3)(Polynomial)
+register("max_gswd_poly5", about="Max-GSWD, polynomial of degree 5", **searched, degree=5)(Polynomial)
+register("max_gswd_circular", about="Max-GSWD, circular", **searched)(Circular)
 for depth in (1, 2, 3):
-    register(f"max_gswd_nn{depth}", directions=None, **learned, depth=depth, penalty=0.0, objective="sum")(Neural)
+    register(
+        f"max_gswd_nn{depth}",
+        about=f"MAX-GSW-NN, {depth} hidden layer{'s' * (depth > 1)}",
+        directions=None,
+        **learned,
+        depth=depth,
+        penalty=0.0,
+        objective="sum",
+    )(Neural)
 
-register("dswd", **pushed)(Linear)
-register("dgswd_circular", **pushed)(Circular)
+register("dswd", about="distributional SWD", **pushed)(Linear)
+register("dgswd_circular", about="distributional GSWD, circular", **pushed)(Circular)
 
-register("aswd", **learned)(Augmented)
-register("aswd_vanilla")(Augmented)
-register("aswd_non_injective", **learned)(NonInjective)
-register("aswd_vanilla_non_injective")(NonInjective)
-register("aswd_planar", **learned)(Planar)
-register("aswd_radial", **learned)(Radial)
+register("aswd", about="augmented SWD, g(x) = [x, phi(x)]", **learned)(Augmented)
+register("aswd_vanilla", about="ASWD with a random phi that is not optimised")(Augmented)
+register("aswd_non_injective", about="ASWD with g = phi, which need not be injective", **learned)(NonInjective)
+register("aswd_vanilla_non_injective", about="g = phi, random and not optimised")(NonInjective)
+register("aswd_planar", about="ASWD with a planar flow as g", **learned)(Planar)
+register("aswd_radial", about="ASWD with a radial flow as g", **learned)(Radial)
 
-register("wasserstein")(Wasserstein)
+register("wasserstein", about="exact Wasserstein distance")(Wasserstein)

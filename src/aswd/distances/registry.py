@@ -30,6 +30,7 @@ class Registration(NamedTuple):
     parameters: dict[str, inspect.Parameter]  # its options; none for a composition, which knows them itself
     module: str  # that registered it
     file: str | None  # of that module
+    about: str  # one line for listings
 
 
 _registry: dict[str, Registration] = {}
@@ -38,6 +39,7 @@ _registry: dict[str, Registration] = {}
 def register(
     name: str,
     *,
+    about: str = "",
     directions: type[Directions] | None = Uniform,
     maximised: str | None = None,
     penalised_by: type[Penalty] | None = None,
@@ -51,7 +53,7 @@ def register(
       see :class:`~aswd.distances.outside.OutsideDistance` for how the module is called;
     - a function ``f(x, y, **options)`` that returns the distance itself.
 
-    A module that is imported again (reloaded) replaces what it registered before.
+    ``about`` is one line for listings. A module that is imported again (reloaded) replaces what it registered before.
 
     Raises:
         ValueError: the name is not an identifier or is registered by another module, or the target cannot be called with options.
@@ -67,12 +69,12 @@ def register(
             raise ValueError(f"the name {name!r} is taken by the distance that {taken.module} registers: choose another name in {module}")
         if isinstance(target, type) and issubclass(target, Projection):
             composition = Composition(target, directions, maximised, penalised_by, defaults)
-            _registry[name] = Registration(target, composition, {}, module, file)
+            _registry[name] = Registration(target, composition, {}, module, file, about)
         else:
             unused = [*defaults, *(key for key, value in (("maximised", maximised), ("penalised_by", penalised_by)) if value is not None)]
             if unused:
                 raise ValueError(f"register({name!r}, {unused[0]}=...) needs a Projection class; got {shown(target)}")
-            _registry[name] = Registration(target, *_outside(name, target), module, file)
+            _registry[name] = Registration(target, *_outside(name, target), module, file, about)
         return target
 
     return add
@@ -126,6 +128,12 @@ def option_types(name: str) -> dict[str, Any]:
         return entry.factory.option_types()
     hints = type_hints(entry.target.__init__ if isinstance(entry.target, type) else entry.target)
     return {key: hints.get(key, Any) for key in _named(entry.parameters)}
+
+
+def about(name: str) -> str:
+    """One line on a distance: what it was registered with, or which module registered it."""
+    entry = _find(name)
+    return entry.about or f"registered by {entry.module}"
 
 
 def origin(name: str) -> str:
@@ -192,16 +200,6 @@ def _build_outside(name: str, entry: Registration, given: dict[str, Any]) -> nn.
     if isinstance(seed, list | tuple) and len(seed) > 1 and not getattr(module, "supports_replicas", False):
         raise ValueError(f"seed must be one whole number for {name}, which evaluates one replica at a time; got {shown(seed)}")
     return OutsideDistance(name, module)
-
-
-def build_options(distance: nn.Module) -> dict[str, Any] | None:
-    """Name and options from which :func:`build` makes an equal ``distance``; ``None`` where that is not known.
-
-    >>> build_options(build("wasserstein", order=1))
-    {'name': 'wasserstein', 'order': 1}
-    """
-    built_with = getattr(distance, "built_with", None)
-    return {"name": distance.name, **built_with} if isinstance(built_with, dict) and _is_plain(built_with) else None
 
 
 def resolved_options(name: str, /, *, reading: str = "reference", **given: Any) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Launcher(ABC):
         self.results: dict[int, list[Outcome]] = {}  # by index in ``runs``
         self.deaths: Counter[int] = Counter()  # how often the process or job of a run died, by index
         self.record: SweepRecord | None = None
+        self._seeds: list[list[Run]] = []
         self.request: StopRequest
         self._on_result: OnResult
         self._bar: Any
@@ -102,6 +103,7 @@ class Launcher(ABC):
         from aswd.launchers.sweep import SweepRecord
 
         self.runs, self.request, self._on_result = runs, request, on_result
+        self._seeds = [[Run.of(run, seed) for seed in run.seeds] for run in runs]
         self.check()
         prepare_data(runs)
         self.record = SweepRecord(runs) if self.keeps_record else None
@@ -124,7 +126,7 @@ class Launcher(ABC):
 
     def seeds(self, index: int) -> list[Run]:
         """The stored records of the seeds of a run."""
-        return [Run.of(self.runs[index], seed) for seed in self.runs[index].seeds]
+        return self._seeds[index]
 
     def folders(self, index: int) -> set[Path]:
         """The folders of the seeds of a run; a sweep may name the same run twice, and two processes must not share a folder."""

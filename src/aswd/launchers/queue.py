@@ -167,9 +167,9 @@ class QueueLauncher(Launcher):
 
     def _missing(self, covered: set[int]) -> list[int]:
         """The runs that are neither reported nor ``covered`` by jobs; each folder once, since a sweep may name a run twice."""
-        taken = set().union(*map(self.folders, covered))
-        missing = []
-        for index in sorted(self.unreported - covered):
+        rest, missing = sorted(self.unreported - covered), []
+        taken = set().union(*map(self.folders, covered)) if rest else set()
+        for index in rest:
             folders = self.folders(index)
             if not folders <= taken:
                 missing.append(index)
