@@ -103,21 +103,28 @@ class Checkpoints(Checkpoint):
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
         self._finished = True
         self.save(trainer)
-        if self.request.number is not None:
-            raise Interrupted(self.request.number, trainer.global_step)
+        stop = trainer.strategy.broadcast(self.request.number)
+        if stop is not None:
+            raise Interrupted(stop, trainer.global_step)
 
     def _save_if_due(self, trainer: Trainer) -> None:
         if trainer.fit_loop._should_accumulate():  # gradients of batches so far would be lost
             return
-        stop = self.request.number
-        if stop is not None or time.monotonic() - self._last >= self.seconds:
+        stop, due = self.request.number, time.monotonic() - self._last >= self.seconds
+        if trainer.world_size > 1:  # the first process decides: all save, and stop, after the same step
+            stop, due = trainer.strategy.broadcast((stop, due))
+        if stop is not None or due:
             self.save(trainer)
         if stop is not None:
             raise Interrupted(stop, trainer.global_step)
 
     def save(self, trainer: Trainer) -> None:
-        """Write a checkpoint and drop those that are not needed any more."""
+        """Write a checkpoint and drop those that are not needed any more; of several processes all take part, and the first writes."""
         path = checkpoint_path(self.folder, trainer.global_step)
+        self._last = time.monotonic()
+        if not trainer.is_global_zero:
+            trainer.save_checkpoint(path)
+            return
 
         def write(partial: Path) -> None:
             trainer.save_checkpoint(partial)

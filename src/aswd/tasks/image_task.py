@@ -76,7 +76,8 @@ class ImageTask(Task):
         if self.shape is not None:
             return
         if stage != "fit":
-            raise UserError(f"{type(self).__name__} has no networks yet: fit it or load it from a checkpoint before trainer.{getattr(stage, 'value', stage)}()")
+            given = getattr(stage, "value", stage)
+            raise UserError(f"{type(self).__name__} has no networks yet: fit it or load it from a checkpoint before trainer.{given}()")
         self.initialise(as_images(self.first_batch(), len(self.seeds)).shape[2:])
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
