@@ -12,7 +12,6 @@ from aswd.distances import build
 from aswd.runs import Run
 from aswd.runs.checkpoints import latest_checkpoint
 from aswd.runs.execution import execute_run
-from aswd.runs.store import Run
 from aswd.tasks.generative import FIXED_NOISE
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
