@@ -34,7 +34,8 @@ test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is in
 test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes
 	$(BIN)/python -m tests.launchers.faults
 
-lint: $(INSTALLED)  ## check style and formatting
+lint: $(INSTALLED)  ## check style, formatting and which package imports which
+	$(BIN)/lint-imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 

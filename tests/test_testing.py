@@ -46,7 +46,7 @@ class Seeded(nn.Module):
         return other
 
 
-def test_a_projection_of_one_s_own_has_all_properties():
+def test_a_custom_projection_has_all_properties():
     @register("gswd_sine_tested")
     @register("max_gswd_sine_tested", directions=Single, maximised="directions")
     @dataclass
@@ -70,7 +70,7 @@ def test_a_function_that_gives_one_of_ours():
     assert check_distance("of_ours") == check_distance("swd")
 
 
-def test_a_module_is_asked_only_for_what_it_can_promise():
+def test_a_module_is_checked_only_for_what_it_can_promise():
     @register("energy")
     class Energy(nn.Module):
         def forward(self, x, y):

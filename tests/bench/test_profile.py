@@ -48,14 +48,14 @@ def test_only_labels_are_parts():
 
 
 def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
-    former = Flow.training_step, Flow.evaluate, Maximiser.ascend, Recorder.on_train_end
-    slow = Flow.evaluate
+    former = Flow.training_step, Flow.validation_step, Maximiser.ascend, Recorder.on_train_end
+    fast = Flow.validation_step
 
-    def evaluate(self):
+    def validation_step(self, batch, batch_idx):
         time.sleep(0.05)
-        return slow(self)
+        return fast(self, batch, batch_idx)
 
-    monkeypatch.setattr(Flow, "evaluate", evaluate)
+    monkeypatch.setattr(Flow, "validation_step", validation_step)
     few = [*SMALL, "distance=aswd", "distance.num_projections=5"]
     assert main(["profile", *few, "--steps", "10", f"paths.output_dir={tmp_path}"]) == 0
     said = capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     assert {PREFIX + "distance", PREFIX + "inner loop", PREFIX + "evaluation"} <= names
     assert not (tmp_path / "runs").exists()
     monkeypatch.undo()
-    assert (Flow.training_step, Flow.evaluate, Maximiser.ascend, Recorder.on_train_end) == former  # all labels are gone
+    assert (Flow.training_step, Flow.validation_step, Maximiser.ascend, Recorder.on_train_end) == former  # all labels are gone
     assert "on_train_batch_start" not in vars(Recorder)
 
 
@@ -84,7 +84,7 @@ def test_a_run_is_profiled_away_from_the_store(tmp_path, capsys, monkeypatch):
     [
         (["distance=asdw"], "distance has no choice 'asdw'"),
         (["task.iterations=5"], "task.iterations must be at least 12"),
-        (["distance=swd,aswd"], "asks for several runs"),
+        (["distance=swd,aswd"], "stands for several runs"),
         (["task.lr=1e30", *SMALL], "the run that was to be profiled is not done but failed: the loss is not finite"),
     ],
 )

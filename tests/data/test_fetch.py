@@ -32,7 +32,7 @@ def test_computed_data_need_nothing(capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["mnst"], "no data are called 'mnst': did you mean mnist"),
+        (["mnst"], "unknown data set 'mnst': did you mean mnist"),
         (["knot", "--root", "x"], "--root must be left out for knot"),
         (["image_folder"], "--root must be the folder of the images, as in --root DIR; got ''"),
         (["celeba", "--root", "nowhere"], "celeba is not in nowhere"),

@@ -96,7 +96,9 @@ def test_what_is_missing_is_downloaded_and_checked(tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "data/MNIST/raw").iterdir()) == sorted(FILES)
 
     (tmp_path / "mirror" / f"{FILES[1]}.gz").write_bytes(gzip.compress(b"another file"))
-    with pytest.raises(UserError, match=r"mnist is not there and cannot be fetched .*what came has the MD5 .* into .*MNIST/raw, or give"):
+    with pytest.raises(
+        UserError, match=r"mnist is not there and cannot be fetched .*the download has the MD5 .* into .*MNIST/raw, or give"
+    ):
         module(tmp_path / "other").prepare_data()
     assert not list((tmp_path / "other/MNIST/raw").glob(f"{FILES[1]}*"))
 

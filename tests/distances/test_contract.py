@@ -38,7 +38,7 @@ def test_zero_with_zero_gradient_at_equality(name, dtype):
 @pytest.mark.parametrize("order", [2, 10])
 @pytest.mark.parametrize("same", [True, False])
 def test_zero_at_equality_with_weights(name, order, same):
-    """Also where samples repeat, or where one side has equal weights and the other none; a root of high order hides no crumb of mass."""
+    """Also where samples repeat, or where one side has equal weights and the other none: no rounding error of the mass under a root."""
     x = clouds(n=5)[0].repeat(4, 1).requires_grad_()
     weights = (torch.rand(20),) * 2 if same else (torch.ones(20), None)
     value = small(name, order=order)(x, x.detach().clone(), *weights)
@@ -58,11 +58,11 @@ def test_not_negative_and_finite(name, order):
 
 @pytest.mark.parametrize("scale", [1e-60, 1e60])
 def test_the_scale_of_weights_does_not_matter(name, scale):
-    """Also where it cannot be had in the type of the samples."""
+    """Also where it is out of range in the dtype of the samples."""
     x, y = clouds(dtype=torch.float32)
     weights = torch.rand(20, dtype=torch.float64)
-    one, other = small(name), small(name)
-    close(one(x, y, x_weights=weights * scale), other(x, y, x_weights=weights), rel=1e-5)
+    first, second = small(name), small(name)
+    close(first(x, y, x_weights=weights * scale), second(x, y, x_weights=weights), rel=1e-5)
 
 
 @pytest.mark.parametrize("dim", [3, 20])
@@ -87,8 +87,8 @@ def test_a_doubled_sample_is_a_double_weight(name):
     weights = torch.tensor([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
     x_doubled = torch.cat([x, x[1:2]])
     scale = {"objective": "mean"} if "objective" in options(name) else {}  # an objective that sums counts seven samples, not six
-    one, other = small(name, **scale), small(name, **scale)
-    close(one(x, y, x_weights=weights), other(x_doubled, y), rel=1e-8)
+    first, second = small(name, **scale), small(name, **scale)
+    close(first(x, y, x_weights=weights), second(x_doubled, y), rel=1e-8)
 
 
 @pytest.mark.parametrize(("n", "m", "weighted"), [(7, 7, False), (7, 5, False), (6, 6, True)])
@@ -153,16 +153,16 @@ def test_works_without_gradients(name, context):
 @pytest.mark.parametrize("setting", [torch.bfloat16, torch.float16, torch.float64, torch.device("meta")])
 def test_torch_s_defaults_change_nothing(name, setting):
     x, y = clouds(dtype=torch.float32)
-    one, other = small(name), small(name)
+    first, second = small(name), small(name)
     for _ in range(2):
-        expected = one(x, y)
+        expected = first(x, y)
         if isinstance(setting, torch.device):
             with setting:
-                value = other(x, y)
+                value = second(x, y)
         else:
             torch.set_default_dtype(setting)
             try:
-                value = other(x, y)
+                value = second(x, y)
             finally:
                 torch.set_default_dtype(torch.float32)
         assert torch.equal(value, expected)
@@ -238,7 +238,7 @@ def test_a_state_that_is_kept_does_not_change_any_more(name):
 def test_takes_the_device_of_the_samples(name):
     """The meta device raises at any look at a value: nothing here may copy to the host or wait for a GPU."""
     x, y = (t.to("meta") for t in clouds(lead=(2,), dtype=torch.float32))
-    if name == "wasserstein":  # the exact plan is found on the host, as documented
+    if name == "wasserstein":  # the exact plan is computed on the host, as documented
         with pytest.raises(ValueError, match="x must hold values"):
             small(name)(x, y)
         return

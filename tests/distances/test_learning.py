@@ -29,8 +29,8 @@ def test_inner_steps_raise_the_objective_on_held_out_directions(name):
 @pytest.mark.parametrize("name", [n for n in LEARNING if n.startswith("max_") and "_nn" not in n])
 def test_the_search_finds_a_larger_direction(name):
     x, y = clouds(60, 60, 4)
-    found, drawn = small(name, steps=300, lr=0.02)(x, y), small(name, steps=0)(x, y)
-    assert found > drawn * 1.05
+    optimised, drawn = small(name, steps=300, lr=0.02)(x, y), small(name, steps=0)(x, y)
+    assert optimised > drawn * 1.05
 
 
 def test_max_swd_finds_the_direction_of_a_shift():
@@ -93,7 +93,7 @@ def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, op
     weights = tuple(torch.rand(side.shape[:2], dtype=torch.float64) for side in (x, y)) if weighted else (None, None)
     few = {} if isinstance(build(name).directions, Single) else {"num_projections": 12}
     assert sliced.has_closed_form(build(name, **few, **options))
-    first, found = [], []
+    first, results = [], []
     ascend = Maximiser.ascend
 
     def noting(self, gradients, parameters, *rest):
@@ -106,10 +106,10 @@ def test_closed_form_of_the_inner_step_is_what_autograd_finds(name, weighted, op
         if not closed:
             monkeypatch.setattr(sliced, "has_closed_form", lambda distance: False)
         distance = build(name, **few, steps=3, seed=0, **options)
-        found.append((distance(x, y, *weights), learned(distance)))
+        results.append((distance(x, y, *weights), learned(distance)))
     torch.testing.assert_close(*first, rtol=1e-9, atol=1e-15)
     if "_nn" not in name:  # the bias of a unit that is on for all samples has no gradient but rounding, of which Adam makes a whole step
-        torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(*results, rtol=1e-9, atol=1e-12)
 
 
 def test_aswd_follows_the_released_code_s_inner_loop():
@@ -131,7 +131,7 @@ def test_aswd_follows_the_released_code_s_inner_loop():
         loss.backward()
         optimiser.step()
     ours = build("aswd", penalty=0.05, penalty_relative=True, seed=0)
-    for _ in range(2):  # the optimiser goes on from call to call
+    for _ in range(2):  # the state of the optimiser is kept between calls
         ours(x, y, directions=theta)
     torch.testing.assert_close(learned(ours)["phi_weight"], phi.weight.detach(), rtol=1e-9, atol=1e-12)
     torch.testing.assert_close(learned(ours)["phi_bias"], phi.bias.detach(), rtol=1e-9, atol=1e-12)

@@ -63,7 +63,7 @@ def test_unknown_name_lists_the_nearest():
         build("qqqq")
 
 
-def test_a_projection_class_of_one_s_own():
+def test_a_custom_projection_class():
     """One class with one method; its gradient, replicas, weights and chunks come by themselves."""
 
     @register("gswd_sine")
@@ -87,8 +87,8 @@ def test_a_projection_class_of_one_s_own():
         return distance(a, b, directions=theta)
 
     assert torch.autograd.gradcheck(fixed, (x.requires_grad_(), y.requires_grad_()))
-    found, drawn = (build("max_gswd_sine", steps=steps, betas=(0.9, 0.99), seed=0)(x.detach(), y.detach()) for steps in (200, 0))
-    assert found.mean() > drawn.mean()
+    optimised, drawn = (build("max_gswd_sine", steps=steps, betas=(0.9, 0.99), seed=0)(x.detach(), y.detach()) for steps in (200, 0))
+    assert optimised.mean() > drawn.mean()
 
 
 def test_a_plain_class_can_be_restored():
@@ -117,7 +117,7 @@ def test_a_composition_in_a_function():
         build("swd_of_unit_balls", radius=1)
 
 
-def test_a_module_of_one_s_own():
+def test_a_custom_module():
     @register("energy")
     class Energy(torch.nn.Module):
         def forward(self, x, y, x_weights=None, y_weights=None, directions=None):

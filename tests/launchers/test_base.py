@@ -24,7 +24,7 @@ def test_the_registry_names_a_class_and_its_options(name):
 
 
 def test_options_are_checked_without_importing_what_executes_runs():
-    names = "['torch', 'pytorch_lightning', 'aswd.runs', 'submitit']"
+    names = "['torch', 'pytorch_lightning', 'aswd.runs.execution', 'submitit']"
     code = f"""
 import sys
 from aswd.launchers.registry import LAUNCHERS

@@ -106,7 +106,7 @@ def test_a_sweep_leaves_a_record_and_a_single_run_none(tmp_path):
     (sweep,) = sweeps(tmp_path)
     assert not sweep.is_running
     assert {"began", "ended"} <= set(sweep.content)
-    assert [run.folder for planned in sweep.planned for run in planned.runs] == [run.run(run.seeds[0]).folder for run in runs]
+    assert [run.folder for planned in sweep.planned for run in planned.runs] == [run.seed_folder(run.seeds[0]) for run in runs]
     assert [planned.steps for planned in sweep.planned] == [2, 2]
     launch(runs[:1], StopRequest(), lambda *_: None)
     assert len(list(sweeps(tmp_path))) == 1

@@ -9,6 +9,7 @@ import torch
 import yaml
 
 from aswd.config.composition import CommandLine, plan_runs, register_groups
+from aswd.data.registry import DATA
 from aswd.distances import registry
 from aswd.runs import Run, RunState
 from aswd.runs import execution as run_module
@@ -16,6 +17,7 @@ from aswd.runs.checkpoints import Checkpoints, latest_checkpoint
 from aswd.runs.execution import execute_run
 from aswd.runs.locks import Locks
 from aswd.runs.signals import Interrupted
+from aswd.tasks.registry import TASKS
 from tests.runs.small import SMALL, small_spec
 
 
@@ -100,7 +102,7 @@ def test_a_record_says_what_a_reader_asks(tmp_path):
     assert result["settings"]["distance"]["penalty_relative"] is True
     assert result["final"]["log10_w2"] == pytest.approx(math.log10(result["final"]["w2"]))
     config = yaml.safe_load((outcome.run.folder / "config.yaml").read_text())
-    assert config["seeds"] == [0]
+    assert (config["seed"], config["replicas"]) == (0, 1)
     assert config["distance"]["name"] == "aswd"
 
 
@@ -255,7 +257,7 @@ def test_what_is_done_stays_done_when_the_mirror_or_another_record_fails(tmp_pat
         raise OSError("no network")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_module.loggers, "finish", no_network)
+        patch.setattr(run_module, "finish_loggers", no_network)
         assert words(execute_run(small_spec(tmp_path / "mirror"))) == ["done"]
     assert "OSError: no network" in capsys.readouterr().err
 
@@ -353,7 +355,7 @@ def test_global_random_state_is_restored_for_distances_that_draw_from_it(tmp_pat
 
 def test_what_is_written_holds_no_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "s3cr3t" * 8)
-    execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=offline"))
+    execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=offline"))
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
 
@@ -361,3 +363,102 @@ def test_what_is_written_holds_no_secret(tmp_path, monkeypatch):
 def test_interruption_names_signal_and_step():
     assert str(Interrupted(2, 17)) == "stopped by SIGINT after step 17"
     assert json.dumps(RunState.DONE) == '"done"'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        (["trainer.gradient_clip_val=0.5"], [1, 5, 10, 15, 20, 25, 30]),
+        (["trainer.precision=64-true"], [1, 5, 10, 15, 20, 25, 30]),
+        (["trainer.precision=bf16-mixed"], [1, 5, 10, 15, 20, 25, 30]),
+        (["trainer.val_check_interval=12"], [1, 12, 24, 30]),
+        (["trainer.limit_train_batches=7"], [1, 5, 10, 15, 20, 25, 30]),  # epochs of seven steps
+        (["trainer.accumulate_grad_batches=2"], [1, 2, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 30]),  # evaluated every five batches
+        (["trainer.max_epochs=2", "trainer.limit_train_batches=7"], [1, 5, 10, 14]),
+        (["trainer.detect_anomaly=true", "trainer.profiler=simple", "trainer.deterministic=true"], [1, 5, 10, 15, 20, 25, 30]),
+    ],
+)
+def test_arguments_of_the_trainer_do_what_lightning_says_and_resume_exactly(arguments, steps, tmp_path, monkeypatch):
+    whole, parts = (small_spec(tmp_path / name, *arguments, distance="aswd") for name in ("whole", "parts"))
+    (expected,) = execute_run(whole)
+    assert expected.word == "done", expected.text
+    assert metrics_of(expected.run)[:, 0].tolist() == steps
+    for step in (7, 10):
+        assert words(cut_off(parts, monkeypatch, step)) == ["interrupted"]
+    (outcome,) = execute_run(parts)
+    assert outcome.word == "done", outcome.text
+    np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
+
+
+def test_callbacks_of_lightning_work_beside_those_of_the_store(tmp_path, monkeypatch):
+    monitor = "pytorch_lightning.callbacks.LearningRateMonitor"
+    more = [
+        "callbacks=early_stopping",
+        "callbacks.early_stopping.min_delta=0.01",
+        "callbacks.early_stopping.patience=2",
+        "logger=tensorboard",
+    ]
+    more += ["+callbacks.best._target_=pytorch_lightning.callbacks.ModelCheckpoint", "+callbacks.best.monitor=w2"]
+    more += [f"+callbacks.rates._target_={monitor}", f"+callbacks.best.dirpath={tmp_path / 'best'}", "task.lr=1e-6", "logger=tensorboard"]
+    whole, parts = (small_spec(tmp_path / name, *more) for name in ("whole", "parts"))
+    (expected,) = execute_run(whole)
+    assert expected.word == "done", expected.text
+    assert metrics_of(expected.run)[:, 0].tolist() == [1, 5, 10]  # two evaluations after the first were no better
+    assert len(list((tmp_path / "best").glob("*.ckpt"))) == 1
+    assert words(cut_off(parts, monkeypatch, 7)) == ["interrupted"]
+    assert words(execute_run(parts)) == ["done"]
+    np.testing.assert_array_equal(metrics_of(Run.of(parts, 0)), metrics_of(expected.run))
+    (Run.of(parts, 0).folder / "status.json").unlink()  # as if it had been cut off while it wrote its record
+    assert words(execute_run(parts)) == ["done"]
+    np.testing.assert_array_equal(metrics_of(Run.of(parts, 0)), metrics_of(expected.run))
+
+
+def test_a_lightning_module_of_another_is_recorded(tmp_path, monkeypatch):
+    (tmp_path / "my_task.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    for known in (TASKS, DATA):  # what it registers is gone after this test
+        monkeypatch.setattr(known, "_entries", dict(known._entries))
+    few = ["trainer.max_epochs=3", "trainer.enable_progress_bar=false", "trainer.threads=1", "replicas=2", "paths.output_dir=outputs"]
+    own = ["plugins=[my_task.py]", "task=regression", "data=line"]
+    (spec,) = plan_runs(CommandLine([*few, *own]))
+    outcomes = execute_run(spec)
+    assert words(outcomes) == ["done", "done"], outcomes
+    rows = np.genfromtxt(outcomes[0].run.folder / "metrics.csv", delimiter=",", names=True)
+    assert rows["step"].tolist() == [1, 4, 8, 12]  # after the first step, and at the end of every epoch
+    assert rows["error"][-1] < rows["error"][0]
+    assert outcomes[1].run.result["headline"] == "error"
+    assert outcomes[0].run.result["final"]["error"] == rows["error"][-1]
+
+
+OWN = """
+import aswd.data.registry
+import aswd.tasks.registry
+import torch
+from pytorch_lightning import LightningDataModule, LightningModule
+from torch.utils.data import DataLoader, TensorDataset
+
+
+@aswd.data.registry.register("line")
+class Line(LightningDataModule):
+    def train_dataloader(self):
+        x = torch.linspace(-1, 1, 32)[:, None]
+        return DataLoader(TensorDataset(x, 2 * x + 1), batch_size=8)
+
+    val_dataloader = train_dataloader
+
+
+@aswd.tasks.registry.register("regression")
+class Regression(LightningModule):
+    def __init__(self, lr: float = 0.1):
+        super().__init__()
+        self.lr, self.layer = lr, torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        return (self.layer(batch[0]) - batch[1]).square().mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.log("error", self.training_step(batch, batch_idx))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+"""

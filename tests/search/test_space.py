@@ -55,7 +55,7 @@ def test_axes_that_make_no_sense_are_a_sentence(text, why):
         (["--over", "distance.penalty=linear(-1,1)"], "distance.penalty must be"),
         (["--over", "distance.penalty=0.1,1", "distance.penalty=2"], "distance.penalty must be given once"),
         (["--over", "trainer.threads=1,2"], "changes the numbers of a run"),
-        (["--over", "distance.penalty=0.1,1", "replicas=3"], "--seeds says how many"),
+        (["--over", "distance.penalty=0.1,1", "replicas=3"], "--seeds is the number of seeds per trial"),
     ],
 )
 def test_mistakes_end_before_any_work(arguments, why, tmp_path, capsys):

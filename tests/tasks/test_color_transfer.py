@@ -33,7 +33,7 @@ def pair(tmp_path_factory):
     levels = [(255 * np.clip(values, 0, 1)).round().astype(np.uint8) for values in (ramps, warm)]
     Image.fromarray(np.dstack([levels[0], alpha])).save(folder / "source.png")
     Image.fromarray(levels[1]).save(folder / "target.png")
-    return [f"source={folder / 'source.png'}", f"target={folder / 'target.png'}"]
+    return [f"data.source={folder / 'source.png'}", f"data.target={folder / 'target.png'}"]
 
 
 def spec_of(folder, pair, *overrides, distance="swd"):
@@ -54,7 +54,7 @@ DISTANCES = ["swd", "gswd_poly3", "gswd_circular", "gswd_nn1", "max_swd", "max_g
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_every_distance_repaints_the_image_by_its_alignment(tmp_path, pair, distance):
     done, samples = run(spec_of(tmp_path, pair, "task.iterations=3", distance=distance))
-    source = np.asarray(Image.open(pair[0].removeprefix("source=")))
+    source = np.asarray(Image.open(pair[0].removeprefix("data.source=")))
     result = np.asarray(Image.open(done.folder / "images" / "result.png"))
     np.testing.assert_array_equal(result[:, :, 3], source[:, :, 3])
     colours = np.unique(result[:, :, :3].reshape(-1, 3), axis=0)
@@ -92,9 +92,9 @@ def test_exact_transport_ends_at_the_target_and_its_weights_count(tmp_path, pair
 
 
 def test_a_photograph_keeps_its_own_colours(tmp_path, pair):
-    name = pair[1].removeprefix("target=")
+    name = pair[1].removeprefix("data.target=")
     for distance in ("swd", "aswd"):
-        own = [f"source={name}", f"target={name}"]
+        own = [f"data.source={name}", f"data.target={name}"]
         done, samples = run(spec_of(tmp_path, own, "task.keep_detail=true", "task.iterations=2", distance=distance))
         np.testing.assert_allclose(samples["palette"], samples["source"], atol=1e-6)
         np.testing.assert_array_equal(np.asarray(Image.open(done.folder / "images" / "result.png")), np.asarray(Image.open(name)))
@@ -126,31 +126,31 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeyp
 def test_the_key_is_that_of_what_the_images_show(tmp_path, pair):
     for one, name in zip(pair, ("a.png", "b.png"), strict=True):
         (tmp_path / name).write_bytes(Path(one.split("=")[1]).read_bytes())
-    here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"source={tmp_path}/a.png", f"target={tmp_path}/b.png"])
-    turned = spec_of(tmp_path, [f"source={tmp_path}/b.png", f"target={tmp_path}/a.png"])
+    here, moved = spec_of(tmp_path, pair), spec_of(tmp_path, [f"data.source={tmp_path}/a.png", f"data.target={tmp_path}/b.png"])
+    turned = spec_of(tmp_path, [f"data.source={tmp_path}/b.png", f"data.target={tmp_path}/a.png"])
     assert here.key == moved.key != turned.key
     assert len({here.key, spec_of(tmp_path, pair, "data.num_colors=41").key, spec_of(tmp_path, pair, "task.keep_detail=true").key}) == 3
     assert spec_of(tmp_path, pair, "task.images=false").key == here.key
 
 
-def test_the_task_brings_its_data_and_other_tasks_know_no_source(capsys):
+def test_the_task_brings_its_data_and_source_is_an_option_of_the_data(capsys):
     (spec,) = plan_runs(CommandLine(["task=color_transfer"]))
     assert (spec.data.name, spec.data.source, spec.data.target, spec.data.num_colors) == ("photographs", "china", "flower", 3000)
     (spec,) = plan_runs(CommandLine(["task=color_transfer", "data=rocket_chelsea"]))
     assert (spec.data.name, spec.data.source, spec.data.target) == ("rocket_chelsea", "rocket", "chelsea")
     assert plan_runs(CommandLine([]))[0].data.name == "swiss_roll"
     assert main(["train", "source=china"]) == 2
-    assert "source is not an option" in capsys.readouterr().err
+    assert "source is now called data.source" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["source=no.png"], "data.source must be a file, or a built-in image; got 'no.png', which is neither"),
-        (["target=chin"], "did you mean china?"),
-        (["target={text}"], "data.target must be an image; got"),
-        (["source={small}"], "has only 4: set data.num_colors=4 or less"),
-        (["source=null"], "data.source must be a text"),
+        (["data.source=no.png"], "data.source must be a file, or a built-in image; got 'no.png', which is neither"),
+        (["data.target=chin"], "did you mean china?"),
+        (["data.target={text}"], "data.target must be an image; got"),
+        (["data.source={small}"], "has only 4: set data.num_colors=4 or less"),
+        (["data.source=null"], "data.source must be a text"),
         (["data.num_colors=1"], "data.num_colors must be a whole number of at least 2; got 1"),
         (["data=moons"], "for task=color_transfer; got 'moons'"),
         (["task.method=magic"], "task.method must be one of 'alignment', 'flow'; got 'magic'"),

@@ -21,7 +21,7 @@ def wandb_records(folder):
 
 @pytest.mark.slow
 def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
-    spec = small_spec(tmp_path, "replicas=3", "logger=wandb", "logger.tags=[mine]", distance="aswd")
+    spec = small_spec(tmp_path, "replicas=3", "logger=wandb", "logger.wandb.tags=[mine]", distance="aswd")
     assert [outcome.word for outcome in execute_run(spec)] == ["done"] * 3
     found = wandb_records(tmp_path)
     (run,) = found["run"]
@@ -58,16 +58,16 @@ def test_a_failed_run_is_finished_in_wandb_too(tmp_path, monkeypatch):
 
 def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_API_KEY", "tooshort")
-    (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=online", "task.iterations=2"))
+    (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=online", "task.iterations=2"))
     assert outcome.word == "done"
     said = capsys.readouterr().err
-    assert "aswd: W&B refused (" in said
-    assert "aswd wandb sync replays it later" in said
+    assert "aswd: the logger wandb failed (" in said
+    assert "aswd wandb sync replays the run later" in said
     assert "tooshort" not in said
 
 
 def test_online_without_a_key_is_a_sentence_and_asks_nothing(tmp_path, capsys):
-    (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.mode=online", "task.iterations=2"))
+    (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=online", "task.iterations=2"))
     assert outcome.word == "done"
     assert "there is no key of W&B" in capsys.readouterr().err
 
@@ -90,7 +90,7 @@ def test_wandb_that_is_not_installed_is_a_sentence_before_any_work(tmp_path, mon
     from aswd.utils.errors import UserError
 
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(UserError, match=r"logger\.name must be 'csv' or 'tensorboard' where wandb is not installed"):
+    with pytest.raises(UserError, match=r"logger\.wandb\.project: W&B is not installed"):
         small_spec(tmp_path, "logger=wandb")
 
 

@@ -60,7 +60,7 @@ def test_every_seed_is_a_run_of_its_own_also_of_a_batch(store, capsys):
 
     found = read_wandb(files[f"{batch.key}-seed-1"])
     (run,) = [one for one in found["run"] if "display_name" in one]
-    assert run["display_name"] == "flow swiss_roll aswd seed 1"
+    assert run["display_name"] == "flow swiss_roll aswd iterations=30 num_samples=40 num_projections=10 seed 1"
     assert run["run_group"] == f"flow/swiss_roll/aswd/{batch.key}"
     assert run["job_type"] == "flow"
     assert set(run["tags"]) == {"flow", "swiss_roll", "aswd", "paper"}
@@ -98,7 +98,7 @@ def test_repeating_adds_nothing_and_a_changed_record_takes_the_place_of_the_old_
     assert sync(folder, "data=knot") == 0
     before = wandb_files(folder)
     assert sync(folder, "data=knot") == 0
-    assert "1 there already" in capsys.readouterr().out
+    assert "1 replayed before" in capsys.readouterr().out
     assert wandb_files(folder) == before
 
     former = Run.of(single, 7).result["finished"]
@@ -141,7 +141,7 @@ def test_no_key_gets_to_the_disk(store, monkeypatch):
     folder, *_ = store
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     assert sync(folder, "--mode", "offline", "data=knot") == 0
-    assert execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.mode=offline"))[0].word == "done"
+    assert execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.wandb.mode=offline"))[0].word == "done"
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.suffix == ".wandb" for path in paths)
     assert not [path for path in paths if KEY.encode() in path.read_bytes()]
@@ -174,7 +174,7 @@ def test_wandb_that_is_absent_is_a_sentence(store, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert sync(folder) == 2
     said = capsys.readouterr().err
-    assert said.startswith("aswd wandb: W&B is not there (")
+    assert said.startswith("aswd wandb: W&B is not installed (")
     assert said.count("\n") == 1
 
 

@@ -171,14 +171,14 @@ def test_code_of_ours_and_of_our_libraries_has_no_identity():
 
 def test_the_digest_is_of_a_file_and_of_what_it_imports_beside_it(folder):
     def digest(name, **files):
-        place = folder / name
-        (place / "package").mkdir(parents=True)
+        root = folder / name
+        (root / "package").mkdir(parents=True)
         for stem, text in files.items():
-            (place / f"{stem}.py").write_text(text)
-        (place / "package" / "__init__.py").write_text("Y = 1\n")
-        (place / "package" / "deep.py").write_text(files.get("deep", "Z = 1\n"))
+            (root / f"{stem}.py").write_text(text)
+        (root / "package" / "__init__.py").write_text("Y = 1\n")
+        (root / "package" / "deep.py").write_text(files.get("deep", "Z = 1\n"))
         code = f"from aswd.utils.plugins import *; m, = load_plugins(['main_file.py']); print(plugin_info(m.f)['digest'])  # {name}"
-        return run(code, place, cwd=place).stdout.strip()
+        return run(code, root, cwd=root).stdout.strip()
 
     main = "import sys\nfrom helper import X\nfrom package.deep import Z\ndef f(): pass\n"
     first = digest("a", main_file=main, helper="import other\nX = 1\n", other="", unrelated="1\n")
@@ -218,6 +218,16 @@ def test_base_classes_from_outside_count(folder):
     assert info["module"] == "derived_of_theirs"
     assert info["version"] is None
     assert info["digest"] not in (plugins.source_digest(base.Base), None)
+
+
+def test_files_of_one_name_in_two_folders_both_count(folder):
+    digests = set()
+    for number, text in enumerate(("X = 1\n", "X = 2\n")):
+        for side in ("left", "right"):
+            (folder / f"{side}_{number}").mkdir()
+            (folder / f"{side}_{number}" / "same_name.py").write_text(text if side == "left" else "Y = 1\n")
+        digests.add(plugins.source_digest(*plugins.load_plugins([f"left_{number}/same_name.py", f"right_{number}/same_name.py"])))
+    assert len(digests) == 2
 
 
 def test_the_digest_is_of_what_was_loaded_not_of_a_later_edit(folder):

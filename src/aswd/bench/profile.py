@@ -35,13 +35,13 @@ class Spent:
     seconds: float = 0.0
 
 
-def profile(overrides: list[str], steps: int, output_dir: Path) -> int:
+def profile(line: CommandLine, steps: int, output_dir: Path) -> int:
     """Profile ``steps`` steps of a run, print where their time went, and write the trace; nothing of it gets into the store.
 
     Raises:
         UserError: a mistake in the overrides, a sweep, or a run that fails.
     """
-    (spec,) = plan_runs(CommandLine(overrides))
+    (spec,) = plan_runs(line)
     known = getattr(spec.task, "iterations", None)
     if known is not None and known < WARM_UP + 2:
         raise UserError(f"task.iterations must be at least {WARM_UP + 2} to be profiled; got {known}")
@@ -122,8 +122,7 @@ class _Watch:
             self.profiler.start()
             self._since = _now()
 
-    def at_end(self, recorder: Recorder, trainer: Any, task: Any) -> None:
-        recorder.close()
+    def at_end(self) -> None:
         if self.on:
             self.seconds = _now() - self._since
             self.profiler.stop()
@@ -138,13 +137,18 @@ def _now() -> float:
 def _run(spec: RunConfig, scratch: Path, watch: _Watch) -> None:
     last = WARM_UP + 2 * watch.steps
     short = replace(spec, paths=PathConfig(str(scratch)), trainer=replace(spec.trainer, max_steps=last, enable_progress_bar=False))
-    if not task_class(spec.task.name).batches_seeds:
+    if not getattr(task_class(spec.task.name), "batches_seeds", False):
         short = short.with_seeds(spec.seeds[:1])
-    request = StopRequest()
+    request, original = StopRequest(), Recorder.on_train_end
+
+    def at_end(recorder: Recorder, *rest: Any) -> None:
+        watch.at_end()
+        original(recorder, *rest)
+
     with ExitStack() as stack:
         stack.enter_context(labelled(short))
         stack.enter_context(replaced(Recorder, "on_train_batch_start", lambda recorder, *rest: watch.before_step(recorder, *rest)))
-        stack.enter_context(replaced(Recorder, "on_train_end", lambda recorder, *rest: watch.at_end(recorder, *rest)))
+        stack.enter_context(replaced(Recorder, "on_train_end", at_end))
         outcomes = execute_run(short, request)
     if request.number is not None:
         raise KeyboardInterrupt

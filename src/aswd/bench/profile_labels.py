@@ -43,8 +43,8 @@ def labelled(spec: RunConfig) -> Iterator[None]:
         (distance, ["forward"], "distance"),
         (Maximiser, ["ascend"], "inner loop"),
         (torch.Tensor, ["backward"], "backward"),
-        (task, ["evaluate"], "evaluation"),
-        (task, ["observe"], "frames"),
+        (task, ["validation_step"], "evaluation"),
+        (task, ["_keep_frame"] if hasattr(task, "_keep_frame") else [], "frames"),
         (Checkpoints, ["save"], "checkpoint"),
     ]
     with ExitStack() as stack:

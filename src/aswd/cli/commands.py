@@ -43,6 +43,11 @@ def show_list(options: argparse.Namespace) -> int:
 
 def data(options: argparse.Namespace) -> int:
     """``aswd data``."""
+    if options.name == "mnist-features":
+        from aswd.metrics.mnist_features import describe_features
+
+        print(describe_features(options.root or "data"))
+        return 0
     from aswd.data.fetch import describe
 
     _load_plugins(options)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from aswd.utils.registry import Registry
 
-_OPTIONS = ("task.", "data.", "distance.", "trainer.")  # columns of records that are options
-
 
 def distances() -> str:
     """Names of the distances, and what they are."""
@@ -59,27 +57,22 @@ def runs(output_dir: Path, failed: bool = False) -> str:
     shown = [name for name in frame.columns if name.startswith("log10_")]
     rows = []
     for (task, name, distance), alike in frame.groupby(["task", "data", "distance"], sort=True):
-        options = differing_columns(alike)
+        options = _options(alike)
         for (key, state), group in alike.groupby(["key", "state"], sort=True):
             finals = [f"{group[c].mean():.2f}" if group[c].notna().any() else "-" for c in shown]
             reasons = group["reason"].dropna().unique()
-            differing = _options_text(group.iloc[0], options)
-            rows.append((task, name, distance, key, differing, state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
+            rows.append((task, name, distance, key, options.get(key, ""), state, _ranges(group["seed"]), *finals, "; ".join(reasons[:2])))
     header = ("task", "data", "distance", "key", "options", "status", "seeds", *(f"mean {c}" for c in shown), "reason")
     return table(header, rows)
 
 
-def differing_columns(frame: DataFrame) -> list[str]:
-    """The options in which the runs of a frame differ."""
-    options = [column for column in frame.columns if column.startswith(_OPTIONS) and not column.endswith(".name")]
-    by_key = frame.groupby("key")[options].first() if options else frame[[]]
-    return [column for column in options if by_key[column].map(repr).nunique() > 1]
+def _options(frame: DataFrame) -> dict[str, str]:
+    """For every key the options in which its runs differ from the others of the frame; unknown for runs that are not done."""
+    from aswd.config.changes import differing_options, options_text
 
-
-def _options_text(row: object, columns: list[str]) -> str:
-    from aswd.config.changes import options_text
-
-    return options_text({column: row[column] for column in columns if row[column] == row[column]})  # NaN: not an option of this run
+    done = frame[frame["state"] == "done"]
+    identities = dict(zip(done["key"], done["identity"], strict=True)) if "identity" in done else {}
+    return dict(zip(identities, map(options_text, differing_options(identities.values())), strict=True))
 
 
 def _registered(registry: Registry, kind: str) -> str:

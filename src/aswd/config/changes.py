@@ -38,7 +38,7 @@ def titles(runs: list[RunConfig]) -> list[str]:
 
 def options_text(options: dict[str, Any]) -> str:
     """Options as people write them: ``penalty=0.5 lr=0.01``, without the section where that is clear."""
-    last = [key.rpartition(".")[2] for key in options]
+    last = [key if key.startswith(("callbacks.", "code.")) else key.rpartition(".")[2] for key in options]
     names = [short if last.count(short) == 1 else key for key, short in zip(options, last, strict=True)]
     return " ".join(f"{name}={_shown(value)}" for name, value in zip(names, options.values(), strict=True))
 
@@ -61,4 +61,6 @@ def _default_identity(task: str, data: str, distance: str, reading: str) -> dict
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, str) and len(value) == 64:  # a digest
+        return value[:8]
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")

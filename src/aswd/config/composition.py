@@ -111,7 +111,7 @@ def register_plugins(line: CommandLine) -> None:
     """Load what comes from outside, and make all names known to Hydra.
 
     Raises:
-        UserError: a plug-in that was asked for cannot be loaded.
+        UserError: a plug-in in ``plugins`` cannot be loaded.
     """
     make_working_directory_importable()
     load_entry_points()

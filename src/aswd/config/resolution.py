@@ -240,6 +240,9 @@ def _check_together(run: RunConfig) -> None:
         run.trainer.check_with_lightning()
     except ValueError as error:
         raise UserError(f"trainer: {error}") from None
+    for part, info in run.code.items():
+        if info["digest"] is None:
+            raise UserError(f"{part} must come from a source file, whose digest tells its results apart; {info['module']} has none")
     task = task_class(run.task.name)
     _check_devices(run, task)
     if hasattr(task, "check"):

@@ -93,7 +93,7 @@ class RunConfig:
             "distance": {"name": self.distance_name, **{name: v for name, v in self.distance.items() if name not in ("seed", "validate")}},
             "trainer": trainer,
             "callbacks": {name: node for name, node in self.callbacks.items() if _long_name(node["_target_"]) not in WATCHING},
-            "code": self.code,
+            "code": {part: info["digest"] for part, info in self.code.items()},
         }
 
     @property

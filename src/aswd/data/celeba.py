@@ -26,7 +26,7 @@ class CelebA(ImageData):
         return find_folder(Path(self.config.root))
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.folder)
 
     def prepare_data(self) -> None:
@@ -54,9 +54,9 @@ class CelebA(ImageData):
                 f"into {root / PLACES[0]} and {PARTITION} into {root / 'celeba'}, or give a folder that has 000001.jpg and the "
                 "others as data.root"
             )
-        lists = [place / PARTITION for place in (self.folder.parent, self.folder) if (place / PARTITION).exists()]
+        lists = [folder / PARTITION for folder in (self.folder.parent, self.folder) if (folder / PARTITION).exists()]
         paths = by_list(lists[0], self.folder) if lists else by_number(self.folder)
-        for split, found in paths.items():
-            if len(found) < 2:
-                raise UserError(f"{self.folder} must have at least two images of the {split} split of celeba; it has {len(found)}")
+        for split, members in paths.items():
+            if len(members) < 2:
+                raise UserError(f"{self.folder} must have at least two images of the {split} split of celeba; it has {len(members)}")
         return paths

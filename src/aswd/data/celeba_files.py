@@ -15,8 +15,8 @@ PLACES = ("celeba/img_align_celeba", "img_align_celeba", "celeba", ".")  # torch
 
 
 def find_folder(root: Path) -> Path | None:
-    """The folder of the numbered images, in one of the usual places."""
-    return next((root / place for place in PLACES if any((root / place).glob("[0-9]*[0-9].jpg"))), None)
+    """The folder of the numbered images, in one of the usual folders."""
+    return next((root / folder for folder in PLACES if any((root / folder).glob("[0-9]*[0-9].jpg"))), None)
 
 
 def numbered(folder: Path) -> list[Path]:

@@ -43,7 +43,7 @@ class Cifar10(ImageData):
         return Path(self.config.root, FOLDER)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.folder)
 
     def prepare_data(self) -> None:

@@ -45,7 +45,7 @@ class ToyConfig:
 
 @dataclass
 class PointsConfig:
-    """Options of point clouds from files; the files are read when a configuration is made, and told apart by their content.
+    """Options of point clouds from files; the files are read when a configuration is made, and their content identifies them.
 
     Args:
         target: a file of points, one per row: ``.npy`` (an array ``[points, dimension]``) or ``.csv``.
@@ -104,8 +104,8 @@ class ShapesConfig:
         self.sources = [source.normalised() if self.normalise else source for source, _ in read]
         self._contents = [content for _, content in read]
         if len({source.dim for source in self.sources}) > 1:
-            found = ", ".join(f"{name} in {source.dim}" for name, source in zip(self.shapes, self.sources, strict=True))
-            raise ValueError(f"shapes must all be of one dimension; got {found}")
+            dims = ", ".join(f"{name} in {source.dim}" for name, source in zip(self.shapes, self.sources, strict=True))
+            raise ValueError(f"shapes must all be of one dimension; got {dims}")
 
     @property
     def contents(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class ShapesConfig:
 
 @dataclass
 class PhotographConfig:
-    """Options of a pair of photographs; runs are told apart by the content of the files, not by their paths.
+    """Options of a pair of photographs; the content of the files identifies them, not their paths.
 
     Args:
         source: the image to repaint: a file, or the name of a built-in image.
@@ -162,7 +162,7 @@ class SyntheticConfig:
         num_train: images of the train split.
         num_test: images of the test split.
         channels: 1 (grey) or 3 (colour).
-        size: pixels a side.
+        size: pixels per side.
     """
 
     kind: ClassVar[str] = "images"
@@ -186,7 +186,7 @@ class MnistConfig:
 
     Args:
         name: ``mnist`` or ``fashion_mnist``.
-        size: pixels a side; other than 28, they are resized.
+        size: pixels per side; other than 28, they are resized.
         root: the folder of data sets; the files are in ``MNIST/raw`` or ``FashionMNIST/raw`` below it.
     """
 
@@ -205,7 +205,7 @@ class Cifar10Config:
     """Options of CIFAR10.
 
     Args:
-        size: pixels a side; 64 as the paper's GAN has it, bilinear; 32 is as they come.
+        size: pixels per side; 64 as the paper's GAN has it, bilinear; 32 is as they come.
         root: the folder of data sets; the files are in ``cifar-10-batches-py`` below it, or ``cifar-10-python.tar.gz`` is there.
     """
 
@@ -224,8 +224,8 @@ class CelebAConfig:
     """Options of CelebA.
 
     Args:
-        size: pixels a side.
-        crop: pixels a side of the square in the middle of the 178 x 218 image that is resized to ``size``. 140, the face with some
+        size: pixels per side.
+        crop: pixels per side of the square in the middle of the 178 x 218 image that is resized to ``size``. 140, the face with some
             hair, is what Wasserstein auto-encoders made usual for 64 x 64; the paper does not say. 178 takes the whole width.
         root: the folder of data sets, with torchvision's ``celeba/img_align_celeba`` and ``celeba/list_eval_partition.txt``, or a
             plain folder of the images; without the list the official split goes by their numbers.
@@ -263,7 +263,7 @@ class ImageFolderConfig:
 
     Args:
         root: the folder. Images may lie in folders below it. Those of ``train`` and ``test``, if it has both, are the splits.
-        size: pixels a side: the shorter side is resized to it, the middle of the longer one is kept.
+        size: pixels per side: the shorter side is resized to it, the middle of the longer one is kept.
         channels: 3 (colour; grey images are refused) or 1 (all are made grey).
         test_every: without a folder ``test`` every n-th image, in the order of names, is the test split.
         cache_dir: where the decoded images are kept.

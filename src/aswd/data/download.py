@@ -39,9 +39,9 @@ def check_file(path: Path, md5: str) -> None:
     Raises:
         UserError: names the file and both checksums.
     """
-    found = checksum(path)
-    if found != md5:
-        raise UserError(f"{path} is damaged or another file: its MD5 must be {md5}, and is {found}; delete it to have it fetched again")
+    actual = checksum(path)
+    if actual != md5:
+        raise UserError(f"{path} is damaged or another file: its MD5 must be {md5}, and is {actual}; delete it to have it fetched again")
 
 
 def download(addresses: list[str], path: Path, md5: str) -> None:
@@ -65,6 +65,6 @@ def _stream(address: str, path: Path, md5: str) -> None:
         total = int(answer.headers.get("Content-Length") or 0) or None
         with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], leave=False, disable=None) as stream:
             shutil.copyfileobj(stream, file, 1 << 20)
-    found = checksum(path)
-    if found != md5:
-        raise ValueError(f"what came has the MD5 {found}, not {md5}")
+    actual = checksum(path)
+    if actual != md5:
+        raise ValueError(f"the download has the MD5 {actual}, not {md5}")

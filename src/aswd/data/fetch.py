@@ -1,4 +1,4 @@
-"""``aswd data``: have the data of a name ready, and say what there is."""
+"""Preparing a data set before any run, and describing it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from aswd.data.images import SPLITS, ImageData
-from aswd.data.registry import DATA, data_config, data_module
-from aswd.utils.checks import nearest
+from aswd.data.registry import data_config, data_module
 from aswd.utils.errors import UserError
 from aswd.utils.fields import options_of
-
-FEATURES = "mnist-features"  # the network of mnist_frechet, which is made from data and kept beside them
+from aswd.utils.imports import call_with
 
 
 def prepare(config: Any) -> Any:
@@ -20,7 +18,7 @@ def prepare(config: Any) -> Any:
     Raises:
         UserError: they cannot be fetched or used.
     """
-    data = data_module(config.name)(**options_of(config))
+    data = call_with(data_module(config.name), options_of(config))
     try:
         data.prepare_data()
     except OSError as error:
@@ -29,17 +27,11 @@ def prepare(config: Any) -> Any:
 
 
 def describe(name: str, root: str | None = None) -> str:
-    """Fetch or check the data ``name``; where they were found, how many images of which size, and how many of each class.
-
-    ``mnist-features`` is the network of ``mnist_frechet``, trained if it is not there.
+    """Download or check the data set ``name``; its folder, the number and size of images, and the class counts.
 
     Raises:
-        UserError: no such data, or they cannot be had.
+        UserError: no such data set, or it cannot be downloaded or used.
     """
-    if name == FEATURES:
-        return _features(root or "data")
-    if name not in DATA:
-        raise UserError(f"no data are called {name!r}: {nearest(name, [*DATA, FEATURES])}")
     schema = data_config(name)
     given = {} if root is None else {"root": root}
     if root is not None and "root" not in {f.name for f in fields(schema)}:
@@ -48,20 +40,11 @@ def describe(name: str, root: str | None = None) -> str:
         data = prepare(schema(name=name, **given))
     except UserError as error:
         raise UserError(str(error).replace("data.root=DIR", "--root DIR").replace("data.root", "--root")) from None
+    except ValueError as error:  # options that a run must give, such as the files of data=points
+        raise UserError(f"{name} cannot be prepared without its options: data.{error}") from None
     if not isinstance(data, ImageData):
         return f"{name}: points, computed and not read"
-    return "\n".join([f"{name}: {data.place}", *(_split(data, split) for split in SPLITS)])
-
-
-def _features(root: str) -> str:
-    from aswd.metrics.mnist_features import features_path, mnist_features
-
-    try:
-        found = mnist_features(root)
-    except OSError as error:
-        raise UserError(f"the network of mnist_frechet cannot be read or written: {error}") from None
-    about = f"trained in {found.seconds:.0f} s, right on {found.accuracy:.2%} of the test images, weights {found.weights}"
-    return f"{FEATURES}: {features_path(root)}\n  the network of mnist_frechet, {found.network}: {about}"
+    return "\n".join([f"{name}: {data.location}", *(_split(data, split) for split in SPLITS)])
 
 
 def _split(data: ImageData, split: str) -> str:

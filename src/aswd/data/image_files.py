@@ -23,11 +23,11 @@ _GREY = {"1", "L", "LA", "La", "I", "I;16", "F"}  # modes of PIL
 
 def find_images(folder: Path) -> list[Path]:
     """The image files of a folder and all below it, hidden ones left out, in the order of their names."""
-    found = []
-    for place, folders, files in os.walk(folder, followlinks=True):
+    paths: list[Path] = []
+    for parent, folders, files in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(place, name) for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+        paths += [Path(parent, name) for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
+    return sorted(paths, key=lambda path: path.relative_to(folder).parts)
 
 
 def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str:
@@ -38,18 +38,18 @@ def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str
         folder: names are relative to it.
         times: let the time of the last change count too, for a cache on this machine.
     """
-    found = hashlib.sha256()
+    content = hashlib.sha256()
     for path in paths:
         status = path.stat()
-        found.update(f"{path.relative_to(folder).as_posix()}\0{status.st_size}\0{status.st_mtime_ns if times else ''}\n".encode())
-    return found.hexdigest()[:10]
+        content.update(f"{path.relative_to(folder).as_posix()}\0{status.st_size}\0{status.st_mtime_ns if times else ''}\n".encode())
+    return content.hexdigest()[:10]
 
 
-def check_fingerprint(given: str, found: str) -> str:
-    """The fingerprint of the images; a run that was asked for with another one is refused."""
-    if given and given != found:
-        raise ValueError(f"fingerprint must be left to the images, whose names and sizes give {found!r}; got {given!r}")
-    return found
+def check_fingerprint(given: str, computed: str) -> str:
+    """The fingerprint of the images; a ``ValueError`` if another one was given."""
+    if given and given != computed:
+        raise ValueError(f"fingerprint must be left to the images, whose names and sizes give {computed!r}; got {given!r}")
+    return computed
 
 
 def fitted(image: Image.Image, size: int) -> Image.Image:
@@ -85,20 +85,20 @@ def decoded(paths: Sequence[Path], channels: int, size: int, fit: Callable[[Imag
         UserError: one of them cannot be used.
     """
     shape = (len(paths), channels, size, size)
-    found = _mapped(cache, shape)
-    if found is None:
+    images = _mapped(cache, shape)
+    if images is None:
         write_atomically(cache, lambda partial: _decode_into(partial, paths, shape, fit, what))
-        found = _mapped(cache, shape)
-    return torch.from_numpy(found)
+        images = _mapped(cache, shape)
+    return torch.from_numpy(images)
 
 
 def _mapped(cache: Path, shape: tuple[int, ...]) -> np.ndarray | None:
     """The array in a file, or ``None`` where there is no such file or it is not whole."""
     try:
-        found = np.load(cache, mmap_mode="c")  # copied on writing: nobody writes, but torch asks for an array that could be
+        images = np.load(cache, mmap_mode="c")  # copy on write: nobody writes, but torch wants a writable array
     except (OSError, ValueError, EOFError):
         return None
-    return found if found.shape == shape and found.dtype == np.uint8 else None
+    return images if images.shape == shape and images.dtype == np.uint8 else None
 
 
 def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit: Callable[[Image.Image], Image.Image], what: str) -> None:
@@ -109,7 +109,7 @@ def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit:
         with bar:
             for start in range(0, len(paths), 1024):
                 part = paths[start : start + 1024]
-                for place, pixels in enumerate(pool.map(lambda one: read_image(one, channels, fit), part), start):
-                    out[place] = pixels
+                for index, pixels in enumerate(pool.map(lambda path: read_image(path, channels, fit), part), start):
+                    out[index] = pixels
                     bar.update()
     out.flush()

@@ -25,7 +25,7 @@ class ImageFolder(ImageData):
         return Path(self.config.root)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.root)
 
     def prepare_data(self) -> None:
@@ -40,7 +40,7 @@ class ImageFolder(ImageData):
 
     def labels(self, split: str) -> Tensor | None:
         classes = {split: self._classes(split) for split in SPLITS}
-        names = sorted({name for found in classes.values() for name in found})
+        names = sorted({name for split_names in classes.values() for name in split_names})
         return None if "" in names or len(names) < 2 else torch.tensor([names.index(name) for name in classes[split]])
 
     def _classes(self, split: str) -> list[str]:
@@ -59,17 +59,17 @@ class ImageFolder(ImageData):
         if not c.root or not self.root.is_dir():
             raise UserError(f"data.root must be the folder of the images, as in data.root=DIR; got {c.root!r}, which is no folder")
         if self._has_splits:
-            found = {split: find_images(self.root / split) for split in SPLITS}
+            splits = {split: find_images(self.root / split) for split in SPLITS}
         else:
             paths = find_images(self.root)
             held = set(range(c.test_every - 1, len(paths), c.test_every)) or {len(paths) - 1}
-            found = {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
-        total = sum(map(len, found.values()))
+            splits = {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
+        total = sum(map(len, splits.values()))
         if total == 0:
             kinds = ", ".join(sorted(suffix.lstrip(".") for suffix in SUFFIXES))
             raise UserError(f"data.root must be a folder with images ({kinds}); {self.root} has none")
-        for split, paths in found.items():
+        for split, paths in splits.items():
             if not paths:
                 where = f"; {self.root / split} is empty" if self._has_splits else ""
                 raise UserError(f"data.root must have images to train on and others to test on; {self.root} has {total}{where}")
-        return found
+        return splits

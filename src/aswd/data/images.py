@@ -85,7 +85,7 @@ class ImageData(SeededDataModule):
         """
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where the images are, for messages."""
         return "computed, not read"
 

@@ -24,7 +24,7 @@ class Mnist(ImageData):
         return Path(self.config.root, SOURCES[self.config.name].folder)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.folder)
 
     def prepare_data(self) -> None:

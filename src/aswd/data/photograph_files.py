@@ -95,7 +95,7 @@ def read_photograph(source: str) -> Photograph:
     are looked up, alpha is kept, colour profiles are not. Grey images of 16 bits keep them; Pillow reads colour of 16 bits with eight.
 
     Raises:
-        ValueError: no such file, or nothing of the kind in it; the sentence begins with what was asked for.
+        ValueError: no such file, or no image in it; the sentence lacks its subject, the option.
     """
     path = _path(source)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aswd.data.targets import TARGETS
 from aswd.utils.registry import Entry, Registry
 
 _CONFIGS = "aswd.data.configs"
@@ -25,14 +26,7 @@ DATA = Registry(
     "data set",
     context=("seeds",),
     entries={
-        "swiss_roll": _toy("the swiss roll of scikit-learn, seen from the side, without noise"),
-        "moons": _toy("two half circles, without noise"),
-        "circle": _toy("a ring with noise 0.01"),
-        "rectangle": _toy("uniform on [-1, 1]^2"),
-        "gaussians_8": _toy("eight Gaussians on a circle"),
-        "gaussians_25": _toy("a 5 x 5 grid of Gaussians"),
-        "knot": _toy("a closed curve that crosses itself"),
-        "heart": _toy("a heart-shaped curve"),
+        **{name: _toy(target.__doc__.splitlines()[0].rstrip(".")) for name, target in TARGETS.items()},
         "shapes": _shapes("point clouds in the plane: shapes by name, from images, meshes or point files", "ring", "heart", "cross"),
         "solids": _shapes("point clouds in space: a sphere, a cube and a torus", "sphere", "cube", "torus"),
         "points": Entry(

@@ -10,7 +10,7 @@ import numpy as np
 
 from aswd.data.surfaces import NoShape, Points, Source, Surface
 
-_LARGEST = 512  # pixels a side that an image is reduced to
+_LARGEST = 512  # pixels per side that an image is reduced to
 
 
 def read_shape(path: Path) -> tuple[Source, bytes]:
@@ -55,10 +55,10 @@ def _image(content: bytes) -> Surface:
 def _obj(content: bytes) -> Source:
     vertices, faces = [], []
     for line in _lines(content):
-        word, *rest = line.split()
-        if word == "v":
+        kind, *rest = line.split()
+        if kind == "v":
             vertices.append([float(number) for number in rest[:3]])
-        elif word == "f":
+        elif kind == "f":
             corners = [int(corner.split("/")[0]) for corner in rest]
             faces.append([corner - 1 if corner > 0 else len(vertices) + corner for corner in corners])  # negative: from the last
     return _surface(vertices, faces)
@@ -120,11 +120,11 @@ def _surface(vertices: list[list[float]], faces: list[list[int]]) -> Source:
 def _rows(content: bytes) -> Points:
     """Numbers between commas, semicolons or spaces, a point a line; a first line of words is passed over."""
     rows: list[list[float]] = []
-    for place, line in enumerate(_lines(content)):
+    for number, line in enumerate(_lines(content)):
         try:
             rows.append([float(word) for word in line.replace(",", " ").replace(";", " ").split()])
         except ValueError:
-            if place > 0:
+            if number > 0:
                 raise
     return _table(rows)
 

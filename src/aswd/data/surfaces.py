@@ -50,7 +50,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Points:
-    """Points ``[m, d]``, taken as they are: all of them, or as many as are asked for."""
+    """Points ``[m, d]``, taken as they are: all of them, or ``num_samples`` of them."""
 
     points: np.ndarray
 

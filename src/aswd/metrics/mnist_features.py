@@ -108,6 +108,20 @@ def mnist_features(root: str | Path = "data", progress: bool = True) -> MnistFea
     return MnistFeatures(net.eval().requires_grad_(False), kept["weights"], kept["accuracy"], kept["seconds"])
 
 
+def describe_features(root: str | Path) -> str:
+    """Load the network of ``mnist_frechet``, or train it, and describe it.
+
+    Raises:
+        UserError: it cannot be read or written.
+    """
+    try:
+        features = mnist_features(root)
+    except OSError as error:
+        raise UserError(f"the network of mnist_frechet cannot be read or written: {error}") from None
+    text = f"{features.network}, trained in {features.seconds:.0f} s, test accuracy {features.accuracy:.2%}, weights {features.weights}"
+    return f"mnist-features: {features_path(root)}\n  the network of mnist_frechet: {text}"
+
+
 def features_path(root: str | Path) -> Path:
     """Where the trained network is kept."""
     return Path(root, "MNIST", f"{MnistFeatures.network}.pt")

@@ -102,6 +102,8 @@ class Checkpoints(Checkpoint):
             raise Interrupted(self.request.number, trainer.global_step)
 
     def _save_if_due(self, trainer: Trainer) -> None:
+        if trainer.fit_loop._should_accumulate():  # gradients of batches so far would be lost
+            return
         stop = self.request.number
         if stop is not None or time.monotonic() - self._last >= self.seconds:
             self.save(trainer)

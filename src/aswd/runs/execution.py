@@ -1,4 +1,4 @@
-"""One run, from its settings to its record: locks, resumption, fit, outcome."""
+"""One run, from its configuration to its record: locks, resume, fit, result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,20 +14,23 @@ from typing import Any
 
 import torch
 import yaml
-from pytorch_lightning import Callback, Trainer
+from hydra.utils import instantiate
+from pytorch_lightning import LightningModule, Trainer
 
-from aswd.config.run import RunConfig, seeds_of
+from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
+from aswd.runs.headline import shown_headline
 from aswd.runs.locks import LockLost, Locks
-from aswd.runs.processes import build, followers, quiet, threads, trainer_options
+from aswd.runs.processes import build, followers, quiet, threads, trainer_arguments
 from aswd.runs.progress import ProgressBar
 from aswd.runs.provenance import device_name, revision, versions
 from aswd.runs.recorder import Recorder
 from aswd.runs.signals import Interrupted, StopRequest
 from aswd.runs.store import Run, RunState, batch_name
-from aswd.tasks.base import Diverged, Task
+from aswd.tasks.base import Diverged
 from aswd.tasks.registry import task_class
+from aswd.utils.errors import UserError
 from aswd.utils.files import set_aside, write_text
 from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
@@ -38,7 +41,7 @@ build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.logger
 
 @dataclass
 class Outcome:
-    """What has become of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
+    """The result of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
 
     word: str
     run: Run
@@ -46,15 +49,14 @@ class Outcome:
     signal: int | None = None
 
 
-def execute_run(spec: RunConfig, request: StopRequest | None = None, callbacks: Callable[[], Sequence[Callback]] = tuple) -> list[Outcome]:
-    """Run the seeds of ``spec`` that are not done yet, as one batch, and say what has become of each.
+def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
+    """Run the seeds of ``spec`` that are not done yet, as one batch; returns the result of each.
 
-    Whatever goes wrong inside is written down in the store and returned, not raised.
+    A failure is recorded in the store and returned, not raised.
 
     Args:
         spec: the run.
         request: whether to stop.
-        callbacks: makes further Lightning callbacks, anew for every fit.
     """
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], request or StopRequest()
@@ -70,10 +72,10 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None, callbacks: 
                 if word is None:
                     pending.append(seed)
                 else:
-                    outcomes.append(Outcome(word, run))
+                    outcomes.append(Outcome(word, run, _made_with(run) if word == "skipped" else ""))
             while pending:
-                together = pending if task_class(spec.task.name).batches_seeds else pending[:1]
-                ended = _attempt(spec, together, locks, request, callbacks)
+                together = pending if getattr(task_class(spec.task.name), "batches_seeds", False) else pending[:1]
+                ended = _attempt(spec, together, locks, request)
                 outcomes += ended
                 pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
     finally:
@@ -83,6 +85,14 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None, callbacks: 
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
+
+
+def _made_with(run: Run) -> str:
+    """The result of a finished run and, where code from outside took part, which."""
+    result = run.result
+    shown = [f"{name} {value:.4g}" for name, value in [shown_headline(result)]] if result.get("headline") else []
+    code = [f"{part} by {info['module']} {info['digest'][:8]}" for part, info in result.get("code", {}).items()]
+    return ", ".join([*shown, *([f"made with {', '.join(code)}"] if code else [])])
 
 
 def _claim(run: Run, locks: Locks, force: bool) -> str | None:
@@ -104,9 +114,7 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     return None
 
 
-def _attempt(
-    spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest, callbacks: Callable[[], Sequence[Callback]]
-) -> list[Outcome]:
+def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
     """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
     done: list[Outcome] = []
     try:
@@ -114,7 +122,7 @@ def _attempt(
         folder = spec.folder / batch_name(seeds)
         if spec.force:
             remove_checkpoints(folder / "checkpoints")
-        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done, callbacks)
+        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done)
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
@@ -124,7 +132,7 @@ def _attempt(
         return [Outcome("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
     except LockLost as error:
         return [*done, *(Outcome("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
-    except SystemExit:  # Lightning's word for a second Ctrl-C
+    except SystemExit:  # what Lightning raises at a second Ctrl-C
         raise KeyboardInterrupt from None
     except Exception as error:
         rest = _rest(pending, done)
@@ -166,15 +174,7 @@ def _seeds_of(config: Path) -> list[int]:
         return []
 
 
-def _fit(
-    spec: RunConfig,
-    wanted: list[int],
-    folder: Path,
-    locks: Locks,
-    request: StopRequest,
-    done: list[Outcome],
-    callbacks: Callable[[], Sequence[Callback]],
-) -> None:
+def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
         Run.of(spec, seed).write_config(spec.with_seeds([seed]).to_yaml())
@@ -190,20 +190,22 @@ def _fit(
     failed = True
     try:
         trainer = Trainer(
-            **trainer_options(spec, task),
+            **trainer_arguments(spec, task),
             logger=mirrors,
-            callbacks=[recorder, *bar, *callbacks(), checkpoints],
+            callbacks=[recorder, *bar, *(instantiate(node) for node in spec.callbacks.values()), checkpoints],
             default_root_dir=folder,
         )
         with followers(spec, checkpoint):
             trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
         result = _result(spec, task, recorder)
         images: list[Path] = []
-        _tolerating("the images", lambda: images.extend(task.draw(folder / "images", metrics, spec.title)))
+        if hasattr(task, "draw"):
+            _tolerating("the images", lambda: images.extend(task.draw(folder / "images", metrics, spec.title)))
         locks.check()
         for seed in wanted:
             run, final = Run.of(spec, seed), _final(task, metrics, seed)
-            run.finish(metrics, task.samples(spec.seeds.index(seed)), {**result, "seed": seed, "final": final})
+            samples = task.samples(spec.seeds.index(seed)) if hasattr(task, "samples") else {}
+            run.finish(metrics, samples, {**result, "seed": seed, "final": final})
             shown = list(final)[-1]  # the headline, or its logarithm
             done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
         failed = False
@@ -220,31 +222,41 @@ def _tolerating(what: str, action: Callable[[], None]) -> None:
         print(f"aswd: {what} of a run failed ({_reason(error)}); its record in the store is not touched by that", file=sys.stderr)
 
 
-def _final(task: Task, metrics: MetricHistory, seed: int) -> dict[str, float]:
-    """The last metrics of a seed, and last of them the one that people look at."""
-    final = metrics.last(seed)
-    headline = final.pop(task.headline)
-    final[task.headline] = headline
-    return {**final, f"log10_{task.headline}": math.log10(headline) if headline > 0 else -math.inf} if task.logarithmic else final
+def _headline(task: LightningModule, metrics: MetricHistory) -> str:
+    """The metric by which runs are compared: the task's, or else the first that it logs."""
+    return getattr(task, "headline", None) or next(iter(metrics.values))
 
 
-def _result(spec: RunConfig, task: Task, recorder: Recorder) -> dict[str, Any]:
+def _final(task: LightningModule, metrics: MetricHistory, seed: int) -> dict[str, float]:
+    """The last metrics of a seed, and last of them the headline or its logarithm."""
+    final, name = metrics.last(seed), _headline(task, metrics)
+    if name not in final:
+        raise UserError(f"{type(task).__name__}.headline must be a metric that it logs, one of {', '.join(final)}; got {name!r}")
+    value = final[name] = final.pop(name)
+    if getattr(task, "logarithmic", False):
+        final[f"log10_{name}"] = math.log10(value) if value > 0 else -math.inf
+    return final
+
+
+def _result(spec: RunConfig, task: LightningModule, recorder: Recorder) -> dict[str, Any]:
     """What the results of all seeds of a run share."""
     on_gpu = task.device.type == "cuda"
     peak = torch.cuda.max_memory_allocated(task.device) if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     plain = spec.plain()
     return {
         "reading": spec.reading,
-        "headline": task.headline,
+        "headline": _headline(task, recorder.metrics),
         "replicas": len(spec.seeds),
         "steps": recorder.metrics.steps[-1],
-        "settings": {"task": plain["task"], "data": plain["data"], "distance": plain["distance"]},
+        "settings": {name: plain[name] for name in ("task", "data", "distance")},
+        "identity": canonical(spec.identity),
+        "code": spec.code,
         "device": device_name(task.device),
         "threads": worker_count(),
         "wall_time": recorder.elapsed,
         "peak_memory": peak,
         "revision": revision(),
         "versions": versions(),
-        **task.record(),
+        **getattr(task, "record", dict)(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -19,52 +19,44 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
-from pytorch_lightning import LightningDataModule, Trainer, seed_everything
+from pytorch_lightning import LightningDataModule, LightningModule, Trainer, seed_everything
 from pytorch_lightning.plugins.environments import LightningEnvironment
 
 from aswd.config.run import RunConfig
-from aswd.data.registry import data_module
+from aswd.data.images import ImageData
 from aswd.distances.workers import workers
-from aswd.tasks.base import Task
 from aswd.tasks.registry import task_class
-from aswd.utils.fields import options_of
 
 _PATIENCE = timedelta(days=1)  # the others wait while the first one evaluates
 
 
-def build(spec: RunConfig) -> tuple[Task, LightningDataModule]:
+def build(spec: RunConfig) -> tuple[LightningModule, LightningDataModule]:
     """Task and data of a run."""
-    seed_everything(spec.seeds[0], verbose=False)  # for distances from outside that draw from the global random state
-    options = options_of(spec.data)
-    if hasattr(spec.task, "batch_size"):
-        options["batch_size"] = spec.task.batch_size
-    data = data_module(spec.data.name)(seeds=spec.seeds, **options)
-    return task_class(spec.task.name)(spec.build_distance(), seeds=spec.seeds, **options_of(spec.task)), data
+    seed_everything(spec.seeds[0], verbose=False)  # for code from outside that draws from the global random state
+    task, data = spec.build_task(), spec.build_data()
+    if isinstance(data, ImageData) and hasattr(spec.task, "batch_size"):
+        data.batch_size = spec.task.batch_size
+    return task, data
 
 
-def trainer_options(spec: RunConfig, task: Task, rank: int = 0) -> dict[str, Any]:
-    """Arguments of the trainer: those that the task has for a whole run, and those of the run."""
-    options = task.trainer_defaults()
-    if spec.trainer.max_steps is not None:
-        options["max_steps"] = min(spec.trainer.max_steps, options["max_steps"] if options["max_steps"] >= 0 else spec.trainer.max_steps)
-    return {
-        **options,
-        "accelerator": spec.trainer.accelerator,
-        "devices": [rank] if _on_gpu(spec) else 1,
-        "precision": spec.trainer.precision,
-        "deterministic": spec.trainer.deterministic,
-        "plugins": [LightningEnvironment()],  # one process as far as Lightning knows, also inside a SLURM job
-        "enable_progress_bar": spec.trainer.enable_progress_bar and rank == 0,
-        "enable_model_summary": False,
-    }
+def trainer_arguments(spec: RunConfig, task: LightningModule) -> dict[str, Any]:
+    """Arguments of the trainer: those that the task has for a whole run, and over them those of the run."""
+    defaults: dict[str, Any] = getattr(task, "trainer_defaults", dict)()
+    arguments = {"num_sanity_val_steps": 0, **defaults, **spec.trainer.arguments()}
+    if defaults.get("max_steps", -1) >= 0:
+        arguments["max_steps"] = min(arguments["max_steps"], defaults["max_steps"])
+    arguments.pop("enable_checkpointing", None)  # a run of the store has checkpoints
+    # One process as far as Lightning knows, also inside a SLURM job.
+    return {"plugins": [LightningEnvironment()], **arguments, "devices": 1}
 
 
 @contextmanager
 def threads(spec: RunConfig) -> Iterator[None]:
     """The threads that the run may use, torch's own among them only where they pay."""
     before = torch.get_num_threads()
-    count = max(1, (spec.trainer.threads or before) // spec.trainer.devices)
-    torch.set_num_threads(1 if task_class(spec.task.name).small_tensors else count)
+    devices = spec.trainer.devices if isinstance(spec.trainer.devices, int) else 1
+    count = max(1, (spec.trainer.threads or before) // max(devices, 1))
+    torch.set_num_threads(1 if getattr(task_class(spec.task.name), "small_tensors", False) else count)
     try:
         with workers(count):
             yield
@@ -118,7 +110,8 @@ def _follow(spec: RunConfig, checkpoint: Path | None, rank: int, address: str) -
     with threads(spec), quiet():
         _join(spec, rank, address)
         task, data = build(spec)
-        trainer = Trainer(**trainer_options(spec, task, rank), logger=False, enable_checkpointing=False, limit_val_batches=0)
+        own = {"devices": [rank] if _on_gpu(spec) else 1, "enable_progress_bar": False, "limit_val_batches": 0}
+        trainer = Trainer(**{**trainer_arguments(spec, task), **own}, logger=False, enable_checkpointing=False)
         trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
 
 

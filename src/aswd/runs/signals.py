@@ -46,7 +46,7 @@ class StopRequest:
                 signal.signal(number, handler)
 
     def take_over(self) -> None:
-        """Be the one who is told, also where Lightning, which would leave without a checkpoint, has put itself in between."""
+        """Handle the signals, also where Lightning, which would exit without a checkpoint, has installed its own handlers."""
         if threading.current_thread() is threading.main_thread():
             for number in self._signals:
                 signal.signal(number, self._note)

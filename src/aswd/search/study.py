@@ -65,12 +65,15 @@ class Search:
         for option in options:
             if option in given or options.count(option) > 1:
                 raise UserError(f"{option} must be given once: as an override or with --over")
-            if option in ("seed", "replicas", "force") or option.split(".")[0] in ("logger", "paths", "launcher"):
+            if option in ("seed", "replicas", "force"):
                 raise UserError(f"--over must name an option that changes the numbers of a run; got {option!r}")
         for option in given & {"replicas", "force"}:
             raise UserError(f"{option} must be left out: --seeds is the number of seeds per trial, and finished trials are not run again")
         first = {axis.option: axis.extremes[0] for axis in self.axes}
-        runs = [self.run_config({**first, axis.option: value}) for axis in self.axes for value in axis.extremes]
+        for axis in self.axes:
+            runs = [self.run_config({**first, axis.option: value}) for value in axis.extremes]
+            if len({run.key for run in runs}) == 1:
+                raise UserError(f"--over must name an option that changes the numbers of a run; got {axis.option!r}")
         return runs[0]
 
     def folder(self, run: RunConfig) -> Path:

@@ -69,7 +69,7 @@ def _split(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     """
     ends, knots = (functional.pad(shares.cumsum(1), (1, 0)) for shares in (a, b))
     integral = functional.pad((b[:, :, None] * y).cumsum(1), (0, 0, 1, 0))
-    place = torch.searchsorted(knots, ends, right=True).sub_(1).clamp_(max=b.shape[1] - 1)
-    level = integral.take_along_dim(place[:, :, None], 1)
-    level = level + (ends - knots.gather(1, place))[:, :, None] * y.take_along_dim(place[:, :, None], 1)
+    index = torch.searchsorted(knots, ends, right=True).sub_(1).clamp_(max=b.shape[1] - 1)
+    level = integral.take_along_dim(index[:, :, None], 1)
+    level = level + (ends - knots.gather(1, index))[:, :, None] * y.take_along_dim(index[:, :, None], 1)
     return level.diff(dim=1) / a[:, :, None]

@@ -45,6 +45,7 @@ class Barycenter(ParticleTask):
 
     config_class = BarycenterConfig
     data_kind = "clouds"
+    problem_dims = 2  # seeds and mixtures
 
     def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
         super().__init__(distance, seeds=seeds, **options)
@@ -109,8 +110,7 @@ class Barycenter(ParticleTask):
         self.exact_objective = torch.full((len(self.seeds),), torch.nan, dtype=torch.float64, device=particles.device)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        if self.particles is None:
-            self._allocate(torch.empty_like(checkpoint["state_dict"]["particles"]))
+        self._allocate(torch.empty_like(checkpoint["state_dict"]["particles"]))
 
     def _use(self, batch: Any) -> None:
         """Compute with the clouds of ``batch``; they are looked at once as long as the data module hands out the same."""

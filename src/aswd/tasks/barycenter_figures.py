@@ -56,12 +56,12 @@ def colours(weights: np.ndarray) -> np.ndarray:
 
 
 def triangle(path: Path, points: np.ndarray, weights: np.ndarray, title: str) -> Path:
-    """Barycenters ``[W, N, 2]`` of three clouds, each at the place of its weights."""
+    """Barycenters ``[W, N, 2]`` of three clouds, each at the position of its weights."""
     figure, axes = canvas.figure(8, 7.5)
     _, size = _box(points)
     side = 2 * size / weights[weights > 0].min()  # the least weight is one step of the grid
-    for cloud, place, colour in zip(points, weights @ _CORNERS * side, colours(weights), strict=True):
-        axes.scatter(*(cloud + place).T, s=2, color=colour, linewidths=0)
+    for cloud, position, colour in zip(points, weights @ _CORNERS * side, colours(weights), strict=True):
+        axes.scatter(*(cloud + position).T, s=2, color=colour, linewidths=0)
     axes.set(aspect="equal", xticks=[], yticks=[], title=title)
     axes.axis("off")
     return canvas.save(figure, path)
@@ -99,9 +99,9 @@ def animation(path: Path, points: np.ndarray, weights: np.ndarray) -> Path:
     shades = ["#" + bytes((255 * colour).astype(np.uint8)).hex() for colour in colours(weights)]
     there = list(range(len(points)))
     order = there + there[-2:0:-1]
-    durations = [900 if place in (0, len(points) - 1) else 120 for place in order]
+    durations = [900 if index in (0, len(points) - 1) else 120 for index in order]
     middle, size = _box(points)
-    return canvas.animation(path, [[(points[place] - middle, shades[place])] for place in order], size, durations)
+    return canvas.animation(path, [[(points[index] - middle, shades[index])] for index in order], size, durations)
 
 
 def _box(*clouds: np.ndarray) -> tuple[np.ndarray, float]:

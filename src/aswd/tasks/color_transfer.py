@@ -98,8 +98,7 @@ class ColorTransfer(Task):
         self.palettes = colours
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        if self.palette is None:
-            self.palette = nn.Parameter(torch.empty_like(checkpoint["state_dict"]["palette"]))
+        self.palette = nn.Parameter(torch.empty_like(checkpoint["state_dict"]["palette"]))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.Adam([self.palette], lr=self.config.lr, betas=tuple(self.config.betas))

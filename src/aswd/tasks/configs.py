@@ -30,11 +30,11 @@ class ParticleConfig:
         iterations: Adam steps of the particles.
         lr: Adam's learning rate.
         betas: Adam's decay rates.
-        source: what the particles are drawn from: ``normal``, N(0, I), or ``uniform`` on [-1, 1]^d.
+        source: the law of the particles before the first step: ``normal``, N(0, I), or ``uniform`` on [-1, 1]^d.
         source_scale: factor on the source.
-        num_particles: as many as the target has points, if nothing is said.
-        evaluate_every: W2 is taken at the first iteration and at every n-th.
-        images: draw the run when it is done.
+        num_particles: N; default: as many as the target has points.
+        evaluate_every: metrics are computed at the first iteration and at every n-th.
+        images: save images of the run when it is done.
     """
 
     name: str
@@ -121,11 +121,11 @@ class GenerativeConfig:
     Args:
         epochs: of training, by which the paper counts.
         iterations: steps, instead of epochs.
-        batch_size: images a step.
+        batch_size: images per step.
         lr: Adam's learning rate.
         betas: Adam's decay rates.
         latent_dim: of the noise, which is standard normal.
-        clip_grad_norm: bound on the norm of a network's gradient; none, if nothing is said.
+        clip_grad_norm: bound on the norm of a network's gradient; default: none.
         compile: let torch compile the networks.
         num_samples: images of a grid.
         images: draw a grid at every evaluation.
@@ -166,7 +166,7 @@ class GanConfig(GenerativeConfig):
         latent_dim: of the noise: 32 in the released code, 100 in the paper.
         last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
         pixel_range: of the real images: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
-            ``symmetric``, [-1, 1], is what the paper's Tanh asks for.
+            ``symmetric``, [-1, 1], is what the paper's Tanh needs.
         discriminator_steps: ``separate``: a step on real and one on generated images, as released; ``joint``: one on both.
         pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
         width: channels of the networks, 64 in the paper.
@@ -174,7 +174,7 @@ class GanConfig(GenerativeConfig):
         evaluate_every: the same in iterations, instead.
         fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
         num_fid_samples: generated images of an FID, against all of the train split.
-        fid_weights: file of the Inception weights; found or fetched, if nothing is said.
+        fid_weights: file of the Inception weights; default: a known file, or a download.
         fid_cache_dir: where the moments of the real images are kept.
     """
 
@@ -214,8 +214,8 @@ class GeneratorConfig(GenerativeConfig):
         hidden: units of the generator's first hidden layer; the others have two and four times as many.
         output: what the generator ends in: ``relu``, as its other layers, or ``sigmoid``.
         evaluate_every: iterations from one evaluation to the next; the first comes after the first.
-        num_w2_samples: test images, and as many generated ones, between which W2 and SWD are taken: 2000, or all if there are fewer,
-            if nothing is said; 10000 as published, which takes half a minute and 1.8 GB a time.
+        num_w2_samples: test images, and as many generated ones, between which W2 and SWD are computed; default: 2000, or all if there are
+            fewer; 10000 as published, which takes half a minute and 1.8 GB each time.
         num_swd_projections: directions of that SWD; 10000 as published.
     """
 
@@ -244,17 +244,17 @@ class SwaeConfig:
         latent_dim: dimension of the code; 2 but for ``gaussian`` and ``mixture``.
         bce_weight: of the binary cross-entropy in the loss.
         l1_weight: of the absolute error in the loss.
-        distance_weight: of the distance in the loss; the reading's, if nothing is said.
-        squared: whether the distance enters the loss squared; as the reading has it, if nothing is said.
+        distance_weight: of the distance in the loss; the reading's value by default.
+        squared: whether the distance enters the loss squared; the reading's value by default.
         normalise: mean and standard deviation by which the encoder's images, in [0, 1], are normalised.
         lr: RMSprop's learning rate.
         alpha: RMSprop's decay rate.
-        batch_size: images a step, and points of the prior.
+        batch_size: images per step, and points of the prior.
         epochs: of training.
         iterations: steps, instead of epochs.
-        evaluate_every: metrics are taken at the first iteration and at every n-th; every epoch, if nothing is said.
+        evaluate_every: metrics are computed at the first iteration and at every n-th; default: every epoch.
         num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
-        images: draw the run when it is done.
+        images: save images of the run when it is done.
     """
 
     data_kind: ClassVar[str] = "images"

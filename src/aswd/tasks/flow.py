@@ -100,9 +100,8 @@ class Flow(ParticleTask):
         checkpoint["frames"] = self.frames
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take the shape of the particles and the frames; the number of frames is neutral, and may have been another."""
-        if self.particles is None:
-            self.start_from(torch.empty_like(checkpoint["state_dict"]["particles"]))
+        """Take the frames; their number is neutral, and may have been another."""
+        super().on_load_checkpoint(checkpoint)
         self.frames = {step: frame for step, frame in checkpoint["frames"].items() if step in self.frame_steps}
 
     def _taken_frames(self) -> tuple[np.ndarray, list[int]]:

@@ -38,10 +38,10 @@ def strip(path: Path, frames: np.ndarray, steps: Sequence[int], target: np.ndarr
     chosen = np.unique(np.linspace(0, len(frames) - 1, columns).round().astype(int))
     figure, all_axes = canvas.figure(2.4 * len(chosen), 2.8, columns=len(chosen))
     size = 1.1 * max(np.abs(frames[chosen][..., :2]).max(), np.abs(target[:, :2]).max())
-    for axes, place in zip(np.atleast_1d(all_axes), chosen, strict=True):
+    for axes, index in zip(np.atleast_1d(all_axes), chosen, strict=True):
         axes.scatter(*target[:, :2].T, s=3, color=TARGET, linewidths=0)
-        axes.scatter(*frames[place][:, :2].T, s=3, color=PARTICLES, linewidths=0)
-        axes.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=[], yticks=[], title=f"iteration {steps[place]}")
+        axes.scatter(*frames[index][:, :2].T, s=3, color=PARTICLES, linewidths=0)
+        axes.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=[], yticks=[], title=f"iteration {steps[index]}")
     figure.suptitle(title)
     return canvas.save(figure, path)
 

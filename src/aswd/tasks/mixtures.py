@@ -9,7 +9,7 @@ import numpy as np
 
 from aswd.utils.checks import check_at_least
 
-GRID, STRIP = 4, 10  # steps along a side, where nothing is said
+GRID, STRIP = 4, 10  # default steps along a side
 
 
 def check_mixture(weights: Sequence[float]) -> None:
@@ -33,7 +33,7 @@ def check_steps(weights: object, grid: int | None, strip: int | None) -> None:
 def mixtures(weights: Sequence[float] | None, grid: int | None, strip: int | None, num_clouds: int) -> np.ndarray:
     """The weights of all barycenters, ``[W, num_clouds]``.
 
-    Where nothing is given: a triangle for three clouds, a strip for two, equal weights for any other number.
+    Default: a triangle for three clouds, a strip for two, equal weights for any other number.
 
     Raises:
         ValueError: what is given is not for so many clouds.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ class ParticleTask(Task):
     headline = "w2"
     batches_seeds = True
     small_tensors = True
+    problem_dims: ClassVar[int] = 1  # leading dimensions of the particles, over which they are independent
 
     def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
         super().__init__(distance, seeds=seeds, **options)
@@ -52,6 +53,10 @@ class ParticleTask(Task):
         """Let these be the particles before the first step."""
         self.particles = nn.Parameter(particles.clone())
 
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Make particles of the shape and precision of those that are loaded next; Lightning sets ``64-true`` only later."""
+        self.start_from(torch.empty_like(checkpoint["state_dict"]["particles"]))
+
     def training_metrics(self) -> dict[str, Tensor]:
         """The distance of the last training step, and the norm of what the distance has learned."""
         metrics = {} if self._values is None else {"distance_value": self._values}
@@ -60,3 +65,13 @@ class ParticleTask(Task):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.Adam([self.particles], lr=self.config.lr, betas=tuple(self.config.betas))
+
+    def configure_gradient_clipping(
+        self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        """Clip the norm of every problem for itself: a replica has the same numbers alone as in a batch."""
+        if gradient_clip_algorithm == "value":
+            super().configure_gradient_clipping(optimizer, gradient_clip_val, gradient_clip_algorithm)
+        elif gradient_clip_val is not None:
+            grad = self.particles.grad.flatten(self.problem_dims)
+            grad.mul_(gradient_clip_val / grad.norm(dim=-1, keepdim=True).clamp_min(gradient_clip_val))
