@@ -156,7 +156,7 @@ def test_claims_of_others_by_dotted_name_or_decorator(monkeypatch):
     monkeypatch.setattr(evidence, "CLAIMS", dict(CLAIMS))
     claim("X1", "Registered.")(lambda known: (False, "no"))
     assert judge(("X1",), cells, "log10_w2")[0].verdict == FAILS
-    with pytest.raises(ValueError, match="the name 'F1' is taken by the claim of aswd.artifacts.claims.flow"):
+    with pytest.raises(ValueError, match=r"the name 'F1' is taken by the claim of aswd\.artifacts\.claims\.flow"):
         claim("F1", "Another.")(always)
 
 

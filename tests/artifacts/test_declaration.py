@@ -93,9 +93,9 @@ def test_names_that_are_unknown_or_taken_are_sentences(tmp_path):
     with pytest.raises(UserError, match="--scale must be one of smoke, laptop, paper for flow_main; got 'huge'"):
         load("flow_main").scale("huge")
     (tmp_path / "taken").mkdir()
-    with pytest.raises(UserError, match="flow_main.yaml must have another name: flow_main is the artifact in"):
+    with pytest.raises(UserError, match=r"flow_main\.yaml must have another name: flow_main is the artifact in"):
         load("flow_main", declare(tmp_path / "taken", name="flow_main"))
-    with pytest.raises(UserError, match="all.yaml must have another name"):
+    with pytest.raises(UserError, match=r"all\.yaml must have another name"):
         artifact_names(declare(tmp_path, name="all"))
 
 

@@ -151,5 +151,5 @@ def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
     err = capsys.readouterr().err
     assert f"{broken.folder} is left out: artifact is missing" in err
     assert f"{empty.folder} is left out: table.csv is missing" in err
-    with pytest.raises(UserError, match="there is no artifact in .* yet"):
+    with pytest.raises(UserError, match=r"there is no artifact in .* yet"):
         report(tmp_path / "nowhere")

@@ -135,15 +135,15 @@ def test_the_first_figure_is_measured_on_the_distances(tmp_path, monkeypatch, ca
 
 
 def test_failures_are_passed_over_and_shown_and_the_next_start_completes(tmp_path, capsys, monkeypatch):
-    real = Flow.evaluate
+    real = Flow.validation_step
 
-    def evaluate(self):
+    def validation_step(self, *batch):
         if self.distance.name == "dswd":
             raise RuntimeError("a cosmic ray")
-        return real(self)
+        return real(self, *batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Flow, "evaluate", evaluate)
+        patch.setattr(Flow, "validation_step", validation_step)
         assert reproduce(tmp_path, "flow_main") == 1
     assert "RuntimeError: a cosmic ray" in capsys.readouterr().err
     (folder,) = (tmp_path / "artifacts/flow_main").iterdir()
