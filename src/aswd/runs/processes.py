@@ -66,11 +66,12 @@ def threads(spec: RunConfig) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what Lightning says about itself."""
+    """Without what Lightning says about itself, but for the report of a profiler."""
     chatter = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in chatter]
     for logger in chatter:
         logger.setLevel(logging.ERROR)
+    logging.getLogger("pytorch_lightning.profilers").setLevel(logging.INFO)  # the report of trainer.profiler
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning|lightning_fabric|torch)\..*")
         try:
