@@ -16,6 +16,7 @@ import torch
 import yaml
 from hydra.utils import instantiate
 from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.profilers import Profiler
 
 from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
@@ -50,7 +51,7 @@ class Outcome:
     signal: int | None = None
 
 
-def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
+def execute_run(spec: RunConfig, request: StopRequest | None = None, profiler: Profiler | None = None) -> list[Outcome]:
     """Run the seeds of ``spec`` that are not done yet, as one batch; returns the result of each.
 
     A failure is recorded in the store and returned, not raised.
@@ -58,6 +59,7 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
     Args:
         spec: the run.
         request: whether to stop.
+        profiler: of Lightning's kind; default: what ``trainer.profiler`` says.
     """
     outcomes: list[Outcome] = []
     locks, pending, request = Locks(), [], request or StopRequest()
@@ -76,7 +78,7 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
                     outcomes.append(Outcome(word, run, _made_with(run) if word == "skipped" else ""))
             while pending:
                 together = pending if getattr(task_class(spec.task.name), "batches_seeds", False) else pending[:1]
-                ended = _attempt(spec, together, locks, request)
+                ended = _attempt(spec, together, locks, request, profiler)
                 outcomes += ended
                 pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
     finally:
@@ -115,7 +117,7 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     return None
 
 
-def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
+def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest, profiler: Profiler | None) -> list[Outcome]:
     """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
     done: list[Outcome] = []
     try:
@@ -123,7 +125,7 @@ def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopReq
         folder = spec.folder / batch_name(seeds)
         if spec.force:
             remove_checkpoints(folder / "checkpoints")
-        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done)
+        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done, profiler)
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
@@ -175,7 +177,15 @@ def _seeds_of(config: Path) -> list[int]:
         return []
 
 
-def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
+def _fit(
+    spec: RunConfig,
+    wanted: list[int],
+    folder: Path,
+    locks: Locks,
+    request: StopRequest,
+    done: list[Outcome],
+    profiler: Profiler | None,
+) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
         Run.of(spec, seed).write_config(spec.with_seeds([seed]).to_yaml())
@@ -193,7 +203,7 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
     failed = True
     try:
         trainer = Trainer(
-            **trainer_arguments(spec, task),
+            **(trainer_arguments(spec, task) | {"profiler": profiler or spec.trainer.profiler}),
             logger=mirrors,
             callbacks=[recorder, *bar, *(instantiate(node) for node in spec.callbacks.values()), checkpoints],
             default_root_dir=folder,
