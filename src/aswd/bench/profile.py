@@ -78,8 +78,8 @@ def _execute(run: RunConfig, profiler: PartsProfiler) -> None:
     if request.number is not None:
         raise KeyboardInterrupt
     for outcome in outcomes:
-        if outcome.word != "done":
-            raise UserError(f"the profiled run must be done; it is {outcome.word}: {outcome.text}")
+        if outcome.status != "done":
+            raise UserError(f"the profiled run must be done; it is {outcome.status}: {outcome.text}")
     if profiler.trace is None:
         needed, last = WARM_UP + profiler.steps + 1, profiler.last_step
         raise UserError(f"the run must have at least {needed} steps for --steps {profiler.steps}; it ended after {last}")
