@@ -45,7 +45,7 @@ def test_status_counts_and_estimates(store, capsys):
     folder, _, _ = store
     assert main(["status", f"paths.output_dir={folder}"]) == 0
     out = capsys.readouterr().out
-    assert "6 runs: 1 done, 1 running, 1 failed, 1 cut off, 2 waiting" in out
+    assert "6 runs: 1 done, 1 running, 1 failed, 1 interrupted, 2 waiting" in out
     assert "step 15 of 30" in out
     assert "RuntimeError: a cosmic ray" in out
     (sweep,) = sweeps(folder)

@@ -111,7 +111,7 @@ def _texts(results: list[RunResult]) -> dict[str, str]:
     seeds: dict[str, list[int]] = {}
     for result in results:
         texts = {
-            "skipped": f"finished before, skipped (force=true runs it again){f': {result.text}' if result.text else ''}",
+            "skipped": f"finished before, skipped (force=true runs it again){f': {result.text}' if len(results) == 1 and result.text else ''}",
             "running": result.text or "already running in another process: skipped",
             "interrupted": result.text,
             "failed": f"failed, {result.text}",

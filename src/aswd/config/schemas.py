@@ -7,6 +7,7 @@ from typing import Any
 
 from aswd.utils.checks import check_at_least, check_choice
 from aswd.utils.fields import neutral
+from aswd.utils.quiet import quiet
 
 PRECISIONS = (
     *("64", "64-true", "32", "32-true", "16", "16-true", "16-mixed", "bf16", "bf16-true", "bf16-mixed"),
@@ -104,7 +105,8 @@ class TrainerConfig:
         import aswd.tasks  # noqa: F401  lets torchvision be imported
 
         try:
-            Trainer(**self.arguments(), logger=False)
+            with quiet():
+                Trainer(**self.arguments(), logger=False)
         except Exception as error:
             raise ValueError(str(error).strip().splitlines()[0]) from None
 

@@ -24,7 +24,7 @@ from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoin
 from aswd.runs.devices import has_several, restore
 from aswd.runs.headline import shown_headline
 from aswd.runs.locks import LockLost, Locks
-from aswd.runs.processes import build, quiet, threads, trainer_arguments
+from aswd.runs.processes import build, threads, trainer_arguments
 from aswd.runs.progress import ProgressBar
 from aswd.runs.provenance import device_name, revision, versions
 from aswd.runs.recorder import Recorder
@@ -36,6 +36,7 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import set_aside, write_text
 from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
+from aswd.utils.quiet import quiet
 
 # By name: tracking stands on this package.
 build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.loggers:build_loggers:log_result:finish_loggers")
