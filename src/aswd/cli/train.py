@@ -110,8 +110,9 @@ def _texts(results: list[RunResult]) -> dict[str, str]:
     """For each kind of result of the seeds of a run, the seeds that have it."""
     seeds: dict[str, list[int]] = {}
     for result in results:
+        made = f": {result.text}" if len(results) == 1 and result.text else ""
         texts = {
-            "skipped": f"finished before, skipped (force=true runs it again){f': {result.text}' if len(results) == 1 and result.text else ''}",
+            "skipped": f"finished before, skipped (force=true runs it again){made}",
             "running": result.text or "already running in another process: skipped",
             "interrupted": result.text,
             "failed": f"failed, {result.text}",

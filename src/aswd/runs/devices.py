@@ -80,7 +80,7 @@ class _Launcher(_MultiProcessingLauncher):
 
     def _wrapping_function(self, process_idx: int, *args: Any, **kwargs: Any) -> None:
         from aswd.runs.processes import threads
-from aswd.utils.quiet import quiet
+        from aswd.utils.quiet import quiet
 
         for number in (signal.SIGINT, signal.SIGTERM):  # the process that started this one hears them, and sends them on
             signal.signal(number, signal.SIG_IGN)
