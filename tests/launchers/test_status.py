@@ -163,7 +163,7 @@ def test_clean_asks_and_removes_only_what_is_damaged_or_superseded(store, capsys
     assert main(["clean", f"paths.output_dir={folder}"]) == 1
     shown = capsys.readouterr().out
     assert "nothing was removed" in shown
-    for text in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a process that died"):
+    for text in ("failed: RuntimeError: a cosmic ray", "damaged: metrics.csv has changed", "was set aside", "lock of a dead process"):
         assert text in shown
     assert digests(folder) == before
     assert old.exists()

@@ -98,7 +98,7 @@ def test_repeating_adds_nothing_and_a_changed_record_takes_the_place_of_the_old_
     assert sync(folder, "data=knot") == 0
     before = wandb_files(folder)
     assert sync(folder, "data=knot") == 0
-    assert "1 there already" in capsys.readouterr().out
+    assert "1 replayed before" in capsys.readouterr().out
     assert wandb_files(folder) == before
 
     former = Run.of(single, 7).result["finished"]
@@ -174,7 +174,7 @@ def test_wandb_that_is_absent_is_a_sentence(store, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert sync(folder) == 2
     said = capsys.readouterr().err
-    assert said.startswith("aswd wandb: W&B is not there (")
+    assert said.startswith("aswd wandb: W&B is not installed (")
     assert said.count("\n") == 1
 
 

@@ -1,1 +1,1 @@
-"""The paper's tables and figures: what to run, how to draw it, which claims to judge."""
+"""Figures and tables of papers: what is run, how it is drawn, which claims are judged."""

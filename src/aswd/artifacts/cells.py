@@ -1,41 +1,59 @@
-"""The runs of an artifact, cell by cell, and what the store knows of them."""
+"""The cells of an artifact, one per data set and series: their run configurations, and the results in the store."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas
+from tqdm import tqdm
 
-from aswd.artifacts.declaration import Artifact, Series
-from aswd.config.composition import CommandLine, plan_runs
-from aswd.config.run import PathConfig, RunConfig
-from aswd.data.registry import data_config
-from aswd.distances import options
+from aswd.artifacts.declaration import Artifact, Scale, Series
+from aswd.config.composition import CommandLine, plan_runs, register_plugins
+from aswd.config.paths import config_dir
+from aswd.config.published import load_rules, published_task
+from aswd.config.run import RunConfig
+from aswd.data.registry import DATA
+from aswd.distances import READINGS, available, options
 from aswd.runs import Run, RunState
 from aswd.utils.errors import UserError
+from aswd.utils.plugins import config_dirs as plugin_config_dirs
+
+_OF_THE_ARTIFACT = ("task", "data", "distance", "reading")  # groups that an override must not replace
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One data set and one series of an artifact: the runs of all seeds of its scale."""
+    """One data set and one series of an artifact: the runs of all seeds."""
 
     data: str
     label: str
-    spec: RunConfig
+    config: RunConfig
+
+    @property
+    def done(self) -> list[int]:
+        """The seeds that are done."""
+        return [seed for seed in self.config.seeds if Run.of(self.config, seed).state is RunState.DONE]
 
     def finals(self, metric: str) -> dict[int, float]:
         """The final value of every seed that is done."""
-        results = {seed: Run.of(self.spec, seed).result for seed in self.spec.seeds}
+        results = {seed: Run.of(self.config, seed).result for seed in self.config.seeds}
         return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Steps, and the metric at them as ``[steps, seeds]``, of the seeds that are done; ``None`` before any is.
+        """The history of a metric.
 
-        ``log10_w2`` is the logarithm of ``w2``. Steps at which the metric was not taken are left out.
+        Args:
+            metric: its name; ``log10_w2`` is the logarithm of ``w2``.
+
+        Returns:
+            Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
+            the metric was not evaluated are left out.
         """
         column = metric.removeprefix("log10_")
-        frames = [pandas.read_csv(Run.of(self.spec, seed).folder / "metrics.csv") for seed in self.done]
+        frames = [pandas.read_csv(Run.of(self.config, seed).folder / "metrics.csv") for seed in self.done]
         frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
         if not frames:
             return None
@@ -44,52 +62,101 @@ class Cell:
         return frames[0]["step"].to_numpy(), values
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
-        """What a seed that is done ended with."""
-        with np.load(Run.of(self.spec, seed).folder / "samples.npz") as content:
+        """The final samples of a seed that is done."""
+        with np.load(Run.of(self.config, seed).folder / "samples.npz") as content:
             return dict(content)
 
-    @property
-    def done(self) -> list[int]:
-        """The seeds that are done."""
-        return [seed for seed in self.spec.seeds if Run.of(self.spec, seed).state is RunState.DONE]
-
     def failures(self) -> dict[int, str]:
-        """Why seeds failed."""
-        found = {seed: Run.of(self.spec, seed) for seed in self.spec.seeds}
-        return {seed: run.status["reason"] for seed, run in found.items() if run.state is RunState.FAILED}
+        """The reasons of the seeds that failed."""
+        runs = {seed: Run.of(self.config, seed) for seed in self.config.seeds}
+        return {seed: run.status["reason"] for seed, run in runs.items() if run.state is RunState.FAILED}
 
 
-def cells(artifact: Artifact, scale_name: str, reading: str, output_dir: str, overrides: list[str] | None = None) -> list[Cell]:
-    """All cells of an artifact at a scale, series by series.
+def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Cell]:
+    """Compose and check all cells of an artifact, series by series.
+
+    Args:
+        artifact: what is declared.
+        scale: one of its scales.
+        reading: of the paper.
+        overrides: the user's, for all cells.
+        config_dirs: folders with further configurations.
 
     Raises:
-        UserError: an override that does not fit.
+        UserError: an override is not valid, or something in the artifact's file.
     """
-    scale = artifact.scale(scale_name)
-    for one in overrides or []:
-        if one.lstrip("+~").partition("=")[0] in ("task", "data", "distance", "reading"):  # else cells would have the wrong names
-            raise UserError(f"{one} must be left out: {artifact.name} has its own; aswd train runs others, --reading is for the reading")
-    fixed = [f"task={artifact.task}", f"reading={reading}", f"replicas={scale.seeds}", *scale.overrides]
-    shown = scale.data or artifact.data
-    found = []
-    for series in artifact.series:
-        own = [*_of_series(series, scale.num_projections), *(overrides or [])]
-        spec = None
-        for data in shown:
-            # Toy targets differ in their name only: to compose each again would take a tenth of a second.
-            if spec is not None and data_config(data) is type(spec.data) and spec.data.kind == "points":
-                spec = replace(spec, data=replace(spec.data, name=data))
-            else:
-                spec = _spec(output_dir, [*fixed, f"data={data}", *own])
-            found.append(Cell(data, series.label, spec))
-    return found
+    for override in overrides:
+        if override.lstrip("+~").partition("=")[0] in _OF_THE_ARTIFACT:  # cells would have the wrong labels
+            raise UserError(
+                f"{override} must be left out: {artifact.name} has its own; aswd train runs others, --reading is for the reading"
+            )
+    composer = _Composer(artifact, artifact.scale(scale), reading, list(overrides), tuple(config_dirs))
+    shown = composer.scale.data or artifact.data
+    composed: list[Cell] = []
+    with tqdm(total=len(artifact.series) * len(shown), desc="configurations", unit="cell", leave=False, delay=3, disable=None) as bar:
+        for series in artifact.series:
+            previous: RunConfig | None = None
+            for data in shown:
+                if previous is not None and composer.differ_in_name_only(previous, data, series):
+                    previous = replace(previous, data=replace(previous.data, name=data))
+                else:
+                    previous = composer.compose(series, data)
+                composed.append(Cell(data, series.label, previous))
+                bar.update()
+    return composed
 
 
-def _spec(output_dir: str, overrides: list[str]) -> RunConfig:
-    (spec,) = plan_runs(CommandLine(overrides))
-    return replace(spec, paths=PathConfig(output_dir))
+class _Composer:
+    """Composes the run configurations of an artifact."""
 
+    def __init__(self, artifact: Artifact, scale: Scale, reading: str, overrides: list[str], config_dirs: tuple[str, ...]) -> None:
+        self.artifact, self.scale, self.reading = artifact, scale, reading
+        self.overrides, self.config_dirs = overrides, config_dirs
+        self._plugins = [override for override in overrides if override.lstrip("+").startswith("plugins=")]
+        register_plugins(CommandLine(self._plugins))
+        if reading not in READINGS:
+            plan_runs(CommandLine([f"reading={reading}"], config_dirs=config_dirs))  # raises, unless a folder of the user's has it
+        published = config_dir() / "published" / f"{artifact.task}.yaml"
+        self._rules = load_rules(published) if published.exists() else []
+        folders = [config_dir(), *plugin_config_dirs(), *map(Path, config_dirs)]
+        self._data_files = {
+            path.stem for folder in folders for group in ("data", "published_task") for path in (folder / group).rglob("*.yaml")
+        }
 
-def _of_series(series: Series, num_projections: int) -> list[str]:
-    directions = [f"distance.num_projections={num_projections}"] if "num_projections" in options(series.distance) else []
-    return [f"distance={series.distance}", *directions, *series.overrides]
+    def compose(self, series: Series, data: str) -> RunConfig:
+        """The runs of one cell."""
+        has_reading = any(override.startswith("reading=") for override in series.overrides)
+        own = [f"task={self.artifact.task}", *([] if has_reading else [f"reading={self.reading}"]), f"replicas={self.scale.seeds}"]
+        own += [f"data={data}", f"distance={series.distance}", *self.scale.overrides]
+        if self.scale.num_projections is not None:
+            # A distance that only a file of the user's declares is registered when it is composed.
+            known = options(series.distance) if series.distance in available() else self._plan([*own, *series.overrides]).distance
+            own += [f"distance.num_projections={self.scale.num_projections}"] if "num_projections" in known else []
+        return self._plan([*own, *series.overrides])
+
+    def differ_in_name_only(self, config: RunConfig, data: str, series: Series) -> bool:
+        """Whether the configuration for another data set differs in its name only, so that it need not be composed: toy targets do."""
+        name = config.data.name
+        if name not in DATA or data not in DATA or self._data_files & {name, data}:
+            return False
+        if any("${" in override for override in (*self.overrides, *self.scale.overrides, *series.overrides)):
+            return False
+        published = [published_task(self._rules, config.reading, each) for each in (name, data)]
+        return replace(DATA[name], about="") == replace(DATA[data], about="") and published[0] == published[1]
+
+    def _plan(self, own: list[str]) -> RunConfig:
+        try:
+            (config,) = plan_runs(CommandLine([*own, *self.overrides], config_dirs=self.config_dirs), registered=True)
+        except UserError as error:
+            if self.overrides != self._plugins and self._is_valid(own):
+                raise
+            raise UserError(f"{self.artifact.file}: {error}") from None
+        return config
+
+    def _is_valid(self, own: list[str]) -> bool:
+        """Whether the overrides of the artifact's file make sense by themselves."""
+        try:
+            plan_runs(CommandLine([*own, *self._plugins], config_dirs=self.config_dirs), registered=True)
+        except UserError:
+            return False
+        return True

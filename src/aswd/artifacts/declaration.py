@@ -1,141 +1,250 @@
-"""Artifacts as their files in ``configs/artifact`` declare them. Adding one is one file."""
+"""Artifacts as YAML files declare them: ``artifact/<name>.yaml`` in our configs, in ``--config-dir`` folders and in plug-in packages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from aswd.config.paths import config_dir
-from aswd.utils.checks import nearest
+from aswd.utils.checks import check_at_least, nearest
 from aswd.utils.errors import UserError
+from aswd.utils.plugins import config_dirs as plugin_config_dirs
 
-SCALES = ("smoke", "laptop", "paper")
+SCALES = ("smoke", "laptop", "paper")  # of our own artifacts
+_KINDS = ("Figure", "Table", "Study")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One curve, or one column: a distance under the paper's name for it, with overrides."""
+    """One curve or column: a distance, with overrides, under a label."""
 
     label: str
     distance: str
     overrides: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _check_texts("overrides", self.overrides)
+
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run: seeds, directions (where the distance has any number of them), overrides, and perhaps a part of the data only."""
+    """The effort: number of seeds, directions (for distances that have ``num_projections``), overrides, and a part of the data sets."""
 
     seeds: int
-    num_projections: int
+    num_projections: int | None = None
     overrides: tuple[str, ...] = ()
     data: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_at_least("seeds", self.seeds, 1, whole=True)
+        _check_texts("overrides", self.overrides)
+        if self.data is not None:
+            _check_texts("data", self.data)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A table or figure of the paper."""
+    """A figure or table.
+
+    Args:
+        name: the name of its file.
+        file: where it is declared.
+        about: one sentence for listings: the first comment of the file.
+        draw: a module of ``aswd.artifacts.drawing``, or the dotted name of a function ``draw(artifact, cells, heading) -> Figure``.
+        task: task of all runs.
+        metric: whose final values are compared; ``log10_<metric>`` is its logarithm.
+        data: data sets.
+        series: what is compared on each of them.
+        scales: by name.
+        title: of the figure.
+        number: in the paper, or any text.
+        claims: names of claims, or dotted names of functions.
+        also: further metrics of the table.
+        published: values of the paper: data -> label -> value, or data -> label -> metric -> value.
+    """
 
     name: str
-    about: str  # in one sentence
-    title: str
-    number: str  # in the paper; "Study n" for what is ours
-    draw: str  # the kind: see aswd.artifacts.kinds
+    file: Path
+    about: str
+    draw: str
     task: str
-    metric: str  # of the final values
+    metric: str
     data: tuple[str, ...]
     series: tuple[Series, ...]
     scales: dict[str, Scale]
-    claims: tuple[str, ...]
-    also: tuple[str, ...] = ()  # further metrics for the table
-    published: dict[str, dict[str, Any]] = field(default_factory=dict)  # data -> label -> value, or metric -> value
+    title: str = ""
+    number: str = ""
+    claims: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    published: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def caption(self) -> str:
+        """Number and title, as far as there are any."""
+        return ": ".join(part for part in (self.number, self.title) if part) or self.name
 
     def scale(self, name: str) -> Scale:
-        """One of its scales.
+        """One of the scales.
 
         Raises:
-            UserError: it has none of that name.
+            UserError: there is no scale of that name.
         """
         if name not in self.scales:
             raise UserError(f"--scale must be one of {', '.join(self.scales)} for {self.name}; got {name!r}")
         return self.scales[name]
 
     def published_value(self, data: str, label: str, metric: str) -> float | None:
-        """What the paper has in this place, if it can be read off it."""
+        """The value in the paper, if there is one."""
         value = self.published.get(data, {}).get(label)
         return value.get(metric) if isinstance(value, dict) else value if metric == self.metric else None
 
 
-def parts(label: str) -> tuple[str, int | None]:
-    """Method and number of directions of a label, if it has one.
+def split_label(label: str) -> tuple[str, int | None]:
+    """Method and number of directions of a label.
 
-    >>> parts("GSWD poly 3 L=10"), parts("Exact")
+    >>> split_label("GSWD poly 3 L=10"), split_label("Exact")
     (('GSWD poly 3', 10), ('Exact', None))
     """
     method, _, count = label.partition(" L=")
-    return method, int(count) if count else None
+    return (method, int(count)) if count.isdecimal() else (label, None)
 
 
-def artifact_names() -> list[str]:
-    """Names of all artifacts, in the order of the paper."""
-    return [artifact.name for artifact in artifacts()]
+def artifacts(config_dirs: Sequence[str] = ()) -> list[Artifact]:
+    """All artifacts: ours in the order of the paper, then those from outside.
+
+    Args:
+        config_dirs: folders of the user's, from ``--config-dir``.
+
+    Raises:
+        UserError: one of the files is not valid.
+    """
+    files = _files(config_dirs)
+    return sorted((_load(name, files) for name in files), key=lambda artifact: order_key(artifact.name, artifact.number))
 
 
-def artifacts() -> Iterator[Artifact]:
-    """All artifacts, in the order of the paper."""
-    found = [load(path.stem) for path in _folder().glob("*.yaml")]
-    yield from sorted(found, key=_place)
+def artifact_names(config_dirs: Sequence[str] = ()) -> list[str]:
+    """Names of all artifacts, in the same order."""
+    return [artifact.name for artifact in artifacts(config_dirs)]
 
 
-def _place(artifact: Artifact) -> tuple[int, int, str]:
-    """Figures, then tables, then what is ours; parts of a figure, 14a and 14b, in their order."""
-    word, number = artifact.number.split()
-    return ("Figure", "Table", "Study").index(word), int(number.rstrip("ab")), number
-
-
-def load(name: str) -> Artifact:
+def load(name: str, config_dirs: Sequence[str] = ()) -> Artifact:
     """The artifact ``name``.
 
     Raises:
-        UserError: there is none of that name, or its file does not make sense.
+        UserError: there is no artifact of that name, or its file is not valid.
     """
-    path = _folder() / f"{name}.yaml"
-    if not path.exists():
-        raise UserError(f"there is no artifact {name!r}: {nearest(name, [p.stem for p in _folder().glob('*.yaml')])}")
-    content = _content(path)
-    known = {f.name for f in fields(Artifact)}
+    files = _files(config_dirs)
+    if name not in files:
+        raise UserError(f"there is no artifact {name!r}: {nearest(name, files)}")
+    return _load(name, files)
+
+
+def order_key(name: str, number: str) -> tuple[int, int, int, str, str]:
+    """Sorts our artifacts as figures, tables and studies by their numbers (14a before 14b), and all others after them by name."""
+    match = re.fullmatch(rf"({'|'.join(_KINDS)}) (\d+)([a-z]?)", number)
+    if match is None or not (config_dir() / "artifact" / f"{name}.yaml").exists():
+        return 1, 0, 0, "", name
+    kind, digits, part = match.groups()
+    return 0, _KINDS.index(kind), int(digits), part, name
+
+
+def _files(config_dirs: Sequence[str]) -> dict[str, Path]:
+    """The file of every artifact.
+
+    Raises:
+        UserError: a name is taken twice, so that results of different artifacts would share a folder, or stands for all of them.
+    """
+    files: dict[str, Path] = {}
+    for folder in (config_dir(), *plugin_config_dirs(), *map(Path, config_dirs)):
+        for path in sorted(folder.joinpath("artifact").glob("*.yaml")):
+            known = files.setdefault(path.stem, path)
+            if known.resolve() != path.resolve():
+                raise UserError(f"{path} must have another name: {path.stem} is the artifact in {known}")
+            if path.stem == "all":
+                raise UserError(f"{path} must have another name: aswd reproduce all stands for all artifacts")
+    return files
+
+
+def _load(name: str, files: dict[str, Path]) -> Artifact:
+    path, content = files[name], _content(name, files)
+    known = {f.name for f in fields(Artifact)} - {"name", "file", "about"}
     for key in content:
         if key not in known:
-            raise UserError(f"{path.name}: {key} is not part of an artifact: {nearest(key, known)}")
-    content["series"] = tuple(_part(path, Series, entry) for entry in content["series"])
-    content["scales"] = {scale: _part(path, Scale, entry) for scale, entry in content["scales"].items()}
-    content |= {key: tuple(content[key]) for key in ("data", "claims", "also") if key in content}
+            raise UserError(f"{path}: {key} is not an option of an artifact: {nearest(key, [*known, 'like'])}")
+    for key in ("draw", "task", "metric", "data", "series", "scales"):
+        if not content.get(key):
+            raise UserError(f"{path}: {key} must be given a value")
+    for key, kind in (("series", list), ("scales", dict), ("published", dict)):
+        if not isinstance(content.get(key, kind()), kind):
+            raise UserError(f"{path}: {key} must be a {'list' if kind is list else 'group of options'}; got {content[key]!r}")
+    content["series"] = tuple(_part(path, f"series[{i}]", Series, entry) for i, entry in enumerate(content["series"]))
+    content["scales"] = {str(scale): _part(path, f"scales.{scale}", Scale, entry) for scale, entry in content["scales"].items()}
+    labels = [series.label for series in content["series"]]
+    if len(set(labels)) < len(labels):
+        raise UserError(f"{path}: series must have different labels; got {', '.join(labels)}")
     try:
-        return Artifact(**content)
-    except TypeError as error:
-        raise UserError(f"{path.name} is not complete: {error}") from None
+        for key in ("data", "claims", "also"):
+            if key in content:
+                content[key] = tuple(content[key]) if isinstance(content[key], list) else content[key]
+                _check_texts(key, content[key])
+        for key in ("draw", "task", "metric", "title", "number"):
+            if not isinstance(content.get(key, ""), str | int):
+                raise ValueError(f"{key} must be a text; got {content[key]!r}")
+            content[key] = str(content.get(key, ""))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    text = path.read_text(encoding="utf-8").splitlines()
+    about = text[0].removeprefix("#").strip() if text and text[0].startswith("#") else content["title"]
+    return Artifact(name=name, file=path, about=about, **content)
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """What a file says, over what the one that it is ``like`` says; its scales one by one."""
-    text = path.read_text()
-    content = yaml.safe_load(text)
+def _content(name: str, files: dict[str, Path], inheriting: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The options of a file over those of the artifact that it is ``like``; scales are inherited one by one."""
+    path = files[name]
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must consist of options; got {content!r}")
     like = content.pop("like", None)
-    above = _content(path.with_name(f"{like}.yaml")) if like else {}
-    about = text.splitlines()[0].removeprefix("#").strip()
-    scales = {**above.get("scales", {}), **content.get("scales", {})}
-    return {**above, **content, "scales": scales, "name": path.stem, "about": about}
+    if like is None:
+        return content
+    if like in (name, *inheriting):
+        raise UserError(f"{path}: like must not lead back to the artifact itself; got {' -> '.join([*inheriting, name, like])}")
+    if like not in files:
+        raise UserError(f"{path}: like must be the name of an artifact; got {like!r}: {nearest(str(like), files)}")
+    inherited = _content(like, files, (*inheriting, name))
+    scales = content.get("scales", {})
+    if isinstance(scales, dict) and isinstance(inherited.get("scales"), dict):
+        scales = {**inherited["scales"], **scales}
+    return {**inherited, **content, "scales": scales}
 
 
-def _part(path: Path, kind: type, entry: dict[str, Any]) -> Any:
+def _part(path: Path, key: str, kind: type, entry: Any) -> Any:
+    """A series or a scale."""
+    names = [f.name for f in fields(kind)]
+    required = [f.name for f in fields(kind) if f.default is MISSING]
+    if not isinstance(entry, dict):
+        raise UserError(f"{path}: {key} must be a group of options ({', '.join(names)}); got {entry!r}")
+    for name in entry:
+        if name not in names:
+            raise UserError(f"{path}: {key}.{name} is not an option: {nearest(name, names)}")
+    for name in required:
+        if entry.get(name) is None:
+            raise UserError(f"{path}: {key}.{name} must be given a value")
+    texts = {name: str(entry[name]) for name in ("label", "distance") if name in entry}
     try:
-        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-    except TypeError as error:
-        raise UserError(f"{path.name}: {entry} is no {kind.__name__.lower()}: {error}") from None
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()} | texts)
+    except ValueError as error:
+        raise UserError(f"{path}: {key}.{error}") from None
 
 
-def _folder() -> Path:
-    return config_dir() / "artifact"
+def _check_texts(name: str, values: Any) -> None:
+    if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} must be a list of texts; got {list(values) if isinstance(values, tuple) else values!r}")

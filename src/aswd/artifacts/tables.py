@@ -1,4 +1,4 @@
-"""What an artifact came to: our numbers beside the published ones, as a frame, Markdown and LaTeX."""
+"""The final values of an artifact beside the published ones, as a frame, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from aswd.utils.statistics import mean_and_band
 COLUMNS = ["data", "label", "metric", "n", "of", "failed", "mean", "standard_error", "low", "high", "published", "folder"]
 
 
-def table(artifact: Artifact, found: list[Cell]) -> pandas.DataFrame:
-    """One row a cell and metric: seeds done, mean, standard error, 95 % interval of the final value, the published one, the difference."""
+def table(artifact: Artifact, cells: list[Cell]) -> pandas.DataFrame:
+    """One row per cell and metric: seeds done, mean, standard error, 95 % interval of the final value, published value, difference."""
     return _frame(
         [
-            _row(cell.data, cell.label, metric, cell.finals(metric), len(cell.spec.seeds))
+            _row(cell.data, cell.label, metric, cell.finals(metric), len(cell.config.seeds))
             | {
                 "failed": len(cell.failures()),
                 "published": artifact.published_value(cell.data, cell.label, metric),
-                "folder": str(cell.spec.folder),
+                "folder": str(cell.config.folder),
             }
             for metric in (artifact.metric, *artifact.also)
-            for cell in found
+            for cell in cells
         ]
     )
 
 
 def rows(data: str, finals: dict[str, dict[int, float]], of: int, metric: str) -> pandas.DataFrame:
-    """The same from the values of every seed under each label, where the store has no runs of it."""
+    """The same for an artifact without runs, from the values of every seed by label."""
     return _frame([_row(data, label, metric, values, of) | {"failed": 0} for label, values in finals.items()])
 
 
@@ -52,12 +52,12 @@ def _frame(content: list[dict[str, Any]]) -> pandas.DataFrame:
 
 
 def markdown(frame: pandas.DataFrame) -> str:
-    """For every metric a table with one row a series and one column a data set: ours, n and the published value."""
+    """One table per metric, with one row per series and one column per data set: our value, n and the published value."""
     parts = []
     for metric, part in frame.groupby("metric", sort=False):
         data = list(dict.fromkeys(part["data"]))
-        lines = [f"| {metric} | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
-        lines += [f"| {label} | " + " | ".join(entries) + " |" for label, entries in _entries(part, data)]
+        lines = ["| " + " | ".join(map(escape_markdown, [metric, *data])) + " |", "|---" * (len(data) + 1) + "|"]
+        lines += ["| " + " | ".join(map(escape_markdown, [label, *entries])) + " |" for label, entries in _entries(part, data)]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -67,19 +67,19 @@ def latex(frame: pandas.DataFrame, caption: str) -> str:
     parts = []
     for metric, part in frame.groupby("metric", sort=False):
         data = list(dict.fromkeys(part["data"]))
-        lines = [r"\begin{table}", rf"\caption{{{escaped(caption)}}}", rf"\begin{{tabular}}{{l{'r' * len(data)}}}", r"\toprule"]
-        lines += [" & ".join(map(escaped, [metric, *data])) + r" \\", r"\midrule"]
-        lines += [" & ".join(map(escaped, [label, *entries])) + r" \\" for label, entries in _entries(part, data)]
+        lines = [r"\begin{table}", rf"\caption{{{escape_latex(caption)}}}", rf"\begin{{tabular}}{{l{'r' * len(data)}}}", r"\toprule"]
+        lines += [" & ".join(map(escape_latex, [metric, *data])) + r" \\", r"\midrule"]
+        lines += [" & ".join(map(escape_latex, [label, *entries])) + r" \\" for label, entries in _entries(part, data)]
         parts.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n")
     return "\n".join(parts)
 
 
 def _entries(part: pandas.DataFrame, data: list[str]) -> list[tuple[str, list[str]]]:
-    found = []
+    rows = []
     for label, group in part.groupby("label", sort=False):
         entries = group.set_index("data")
-        found.append((str(label), [entry(entries.loc[name]) if name in entries.index else "" for name in data]))
-    return found
+        rows.append((str(label), [entry(entries.loc[name]) if name in entries.index else "" for name in data]))
+    return rows
 
 
 def entry(row: pandas.Series) -> str:
@@ -91,8 +91,20 @@ def entry(row: pandas.Series) -> str:
     return f"{row['mean']:.2f}{error} (n={row['n']}){published}"
 
 
-def escaped(text: str) -> str:
-    """For LaTeX."""
-    for plain, replacement in (("\\", r"\textbackslash{}"), ("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("±", r"$\pm$")):
-        text = text.replace(plain, replacement)
-    return text
+def escape_latex(text: str) -> str:
+    """Text for LaTeX.
+
+    >>> escape_latex("50 % of {x_1} ± #2")
+    '50 \\\\% of \\\\{x\\\\_1\\\\} $\\\\pm$ \\\\#2'
+    """
+    special = {"\\": r"\textbackslash{}", "±": r"$\pm$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(character, f"\\{character}" if character in "_%&#${}" else character) for character in text)
+
+
+def escape_markdown(text: str) -> str:
+    """Text for Markdown, without HTML, and for cells of its tables.
+
+    >>> escape_markdown("a|b <i>")
+    'a\\\\|b &lt;i&gt;'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", r"\|")

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-import gc
-import math
 import multiprocessing
 import resource
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from aswd.utils.timing import time_rounds
+
 
 def interleaved_medians(
     alternatives: Mapping[str, Callable[[], object]], rounds: int, budget: float = 60.0, on_round: Callable[[], None] = lambda: None
 ) -> dict[str, tuple[float, int]]:
-    """Median seconds of each alternative and the number of rounds that it is of: see :func:`rounds_of`."""
-    times = rounds_of(alternatives, rounds, budget, on_round=on_round)
+    """Median seconds of each alternative and the number of rounds that it is of: see :func:`aswd.utils.timing.time_rounds`."""
+    times = time_rounds(alternatives, rounds, budget, on_round=on_round)
     return {name: (statistics.median(values), len(values)) for name, values in times.items()}
-
-
-def rounds_of(
-    alternatives: Mapping[str, Callable[[], object]],
-    rounds: int,
-    budget: float = 60.0,
-    burst: float = 0.3,
-    on_round: Callable[[], None] = lambda: None,
-) -> dict[str, list[float]]:
-    """Seconds of each alternative in every round.
-
-    The alternatives take turns, so that a slow spell of the machine meets all of them; at its turn each is called, as in a training
-    loop, again and again for about ``burst`` seconds, once at least. One that would take more than ``budget`` seconds for all rounds
-    is run as often as fits, three times at least.
-    """
-    times: dict[str, list[float]] = {name: [] for name in alternatives}
-    calls = {}
-    for name, run in alternatives.items():
-        run()  # the first call sets things up
-        start = time.perf_counter()
-        run()
-        calls[name] = max(1, math.ceil(burst / (time.perf_counter() - start)))
-    gc.collect()
-    for turn in range(rounds):
-        for name, run in alternatives.items():
-            if turn >= 3 and statistics.mean(times[name]) * calls[name] * rounds > budget:
-                continue
-            start = time.perf_counter()
-            for _ in range(calls[name]):
-                run()
-            times[name].append((time.perf_counter() - start) / calls[name])
-        on_round()
-    return times
 
 
 def chosen(cases: Iterable[Any], only: str | None) -> list[Any]:

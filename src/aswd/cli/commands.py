@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
-    from aswd.artifacts.page import Page
+    from aswd.artifacts.reproduction import Reproduction
 
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
@@ -71,12 +71,12 @@ def clean(options: argparse.Namespace) -> int:
 
 def reproduce(options: argparse.Namespace) -> int:
     """``aswd reproduce``."""
-    from aswd.artifacts.everything import reproduce_all
     from aswd.artifacts.reproduce import reproduce
+    from aswd.artifacts.reproduce_all import reproduce_all
 
-    _load_plugins(options)
+    line = _command_line(options)
     make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
-    return make(options.scale, options.reading, options.output_dir, options.overrides, options.dry_run)
+    return make(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
 
 
 def report(options: argparse.Namespace) -> int:
@@ -93,27 +93,28 @@ def wandb_sync(options: argparse.Namespace) -> int:
 
     series, filters = None, [override for override in options.overrides if not override.startswith(("paths.output_dir=", "plugins="))]
     if options.artifact is not None:
-        from aswd.tracking.series import labels
+        from aswd.artifacts.members import labels
 
-        series, filters = labels(_page(options)), []
+        series, filters = labels(_reproduction(options)), []
     where = options.project, options.entity, options.mode
     return sync(options.output_dir, *where, filters, options.tag, options.again, series)
 
 
 def wandb_dashboard(options: argparse.Namespace) -> int:
     """``aswd wandb dashboard``."""
+    from aswd.artifacts.members import comparison
     from aswd.tracking.dashboard import dashboard
 
-    return dashboard(_page(options), options.project, options.entity, options.mode)
+    return dashboard(comparison(_reproduction(options)), options.output_dir, options.project, options.entity, options.mode)
 
 
-def _page(options: argparse.Namespace) -> Page:
+def _reproduction(options: argparse.Namespace) -> Reproduction:
     """The artifact, with the options of ``aswd reproduce``."""
     from aswd.artifacts.declaration import load
-    from aswd.artifacts.page import Page
+    from aswd.artifacts.reproduction import Reproduction
 
-    _load_plugins(options)
-    return Page(load(options.artifact), options.scale, options.reading, options.overrides, options.output_dir)
+    line = _command_line(options)
+    return Reproduction(load(options.artifact, line.config_dirs), options.scale, options.reading, line.overrides, line.config_dirs)
 
 
 def search(options: argparse.Namespace) -> int:

@@ -36,6 +36,7 @@ def loggers() -> Registry:
 def register_groups() -> None:
     """Store all groups; again after a plug-in has registered more names."""
     store = ConfigStore.instance()
+    store.__deepcopy__ = lambda memo: store  # Hydra copies it for every composition, which takes longer than all the rest
     for group, registry in (("task", TASKS), ("data", DATA), ("launcher", launchers())):
         for name in registry:
             store.store(name, _node(registry, name), group=group)

@@ -1,7 +1,7 @@
-"""``aswd clean``: removing what is broken or superseded, after showing it.
+"""``aswd clean``: remove broken and superseded files, after listing them.
 
-Results stay, and so does what was cut off, which the next start completes. Gone are: runs that failed or whose record is damaged, with all
-their files; what was set aside; locks and half-written files of the dead; checkpoints of runs that are done; records of sweeps that ended.
+Results stay, and so do interrupted runs, which can be resumed. Removed are failed and damaged runs, with all their files; files
+that were set aside; locks and partial files of dead processes; checkpoints of finished runs; records of sweeps that have ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HALF_WRITTEN = re.compile(r"\..+\.partial(\..*)?$|\.lock\..+$")
 
 @dataclass(frozen=True)
 class Rubbish:
-    """Something to remove: a file or folder, why, and the lock without which it must not be touched."""
+    """A file or folder to remove, the reason, and the lock that protects it."""
 
     path: Path
     why: str
@@ -35,7 +35,7 @@ class Rubbish:
 
 
 def find(output_dir: Path) -> list[Rubbish]:
-    """What can go, in the order of the store."""
+    """What can be removed, in the order of the store."""
     found = list(_runs(output_dir)) + list(_batches(output_dir)) + list(_sweeps(output_dir))
     folders = {rubbish.path for rubbish in found}
     return [rubbish for rubbish in found if not folders & set(rubbish.path.parents)]
@@ -51,8 +51,8 @@ def _runs(output_dir: Path) -> Iterator[Rubbish]:
         elif state is RunState.DONE and (damage := run.damage()) is not None:
             yield Rubbish(run.folder, f"damaged: {damage}", run.lock)
         elif state is RunState.DONE and (run.folder / "checkpoints").exists():
-            yield Rubbish(run.folder / "checkpoints", "checkpoints of a run that is done", run.lock)
-        yield from _leavings(run.folder, run.lock)
+            yield Rubbish(run.folder / "checkpoints", "checkpoints of a finished run", run.lock)
+        yield from _leftovers(run.folder, run.lock)
 
 
 def _batches(output_dir: Path) -> Iterator[Rubbish]:
@@ -61,21 +61,21 @@ def _batches(output_dir: Path) -> Iterator[Rubbish]:
         seeds = [Run(path) for path in folder.parent.glob("seed=*") if path.name.removeprefix("seed=").isdecimal()]
         if any(run.state is RunState.RUNNING for run in seeds):
             continue
-        # Of a batch that was cut off while it wrote its records the last checkpoint is still needed.
+        # A batch that was interrupted while writing its records still needs its last checkpoint.
         if seeds and all(run.state is RunState.DONE for run in seeds) and (folder / "checkpoints").exists():
-            yield Rubbish(folder / "checkpoints", "checkpoints of runs that are done")
-        yield from _leavings(folder, None)
+            yield Rubbish(folder / "checkpoints", "checkpoints of finished runs")
+        yield from _leftovers(folder, None)
 
 
-def _leavings(folder: Path, lock: Path | None) -> Iterator[Rubbish]:
-    """Files that nobody will use again. What was written in the last minutes may be someone's who is just taking the lock."""
+def _leftovers(folder: Path, lock: Path | None) -> Iterator[Rubbish]:
+    """Files of no further use. Recent ones may belong to a process that is just acquiring the lock."""
     for path in sorted(folder.rglob("*")):
         if _ASIDE.fullmatch(path.name):
             yield Rubbish(path, "was set aside", lock)
         elif path.is_file() and _HALF_WRITTEN.fullmatch(path.name) and time.time() - path.stat().st_mtime > SILENCE:
-            yield Rubbish(path, "half-written by a process that died", lock)
+            yield Rubbish(path, "partial file of a dead process", lock)
         elif path == lock and not is_held(path):
-            yield Rubbish(path, "lock of a process that died", lock)
+            yield Rubbish(path, "lock of a dead process", lock)
 
 
 def _sweeps(output_dir: Path) -> Iterator[Rubbish]:
@@ -94,25 +94,25 @@ def _is_done(output_dir: Path, content: dict) -> bool:
 
 
 def clean(output_dir: Path, yes: bool) -> int:
-    """Show what can go, ask, and remove it; the exit code is 1 where nobody agreed."""
+    """List what can be removed, ask, and remove it; the exit code is 1 if the answer is no."""
     found = find(output_dir)
     if not found:
         print(f"nothing to clean in {output_dir}")
         return 0
     print(table(("what", "why"), [(rubbish.path, rubbish.why) for rubbish in found]))
     counts = Counter(rubbish.why.partition(":")[0] for rubbish in found)
-    print("in all: " + ", ".join(f"{count} x {why}" for why, count in counts.items()))
-    if not yes and not _agreed():
+    print("total: " + ", ".join(f"{count} x {why}" for why, count in counts.items()))
+    if not yes and not _confirm():
         print("nothing was removed")
         return 1
     left = [rubbish for rubbish in found if not remove(rubbish)]
     print(f"removed {len(found) - len(left)} of {len(found)}")
     for rubbish in left:
-        print(f"aswd clean: {rubbish.path} was left, as someone is at it or it cannot be removed", file=sys.stderr)
+        print(f"aswd clean: {rubbish.path} was kept: it is in use or cannot be removed", file=sys.stderr)
     return 0
 
 
-def _agreed() -> bool:
+def _confirm() -> bool:
     try:
         return input("remove all of this? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
@@ -120,7 +120,7 @@ def _agreed() -> bool:
 
 
 def remove(rubbish: Rubbish) -> bool:
-    """Remove it under its lock; ``False`` where that is held, or it cannot be removed."""
+    """Remove it under its lock; ``False`` if that is held, or it cannot be removed."""
     locks = Locks()
     try:
         if rubbish.lock is not None and rubbish.lock != rubbish.path and not locks.acquire(rubbish.lock):

@@ -6,13 +6,13 @@ from typing import Any
 
 
 def headline_of(result: dict[str, Any]) -> str | None:
-    """Its name; records of before it was written down have it as a logarithm."""
+    """Its name."""
     logs = [name.removeprefix("log10_") for name in result.get("final", {}) if name.startswith("log10_")]
     return result.get("headline") or (logs[0] if logs else None)
 
 
 def shown_headline(result: dict[str, Any]) -> tuple[str, float]:
-    """Name and final value of what people look at: its logarithm, where the task is shown by that.
+    """Name and final value of the headline as it is reported: its logarithm, if the task has one.
 
     >>> shown_headline({"headline": "w2", "final": {"w2": 0.1, "log10_w2": -1.0}})
     ('log10_w2', -1.0)

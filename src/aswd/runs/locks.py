@@ -1,8 +1,8 @@
-"""Locks that say who holds them, and that can be taken over from the dead.
+"""Lock files that name their owner and can be taken over from a dead process.
 
-A lock is a file, made by a hard link, which is atomic on network file systems too. On the owner's machine death is seen at
-once: no process has its number and birth. From another machine it is seen by the heartbeat, the time of the file's last touch, against
-the clock of the file system itself, since the clocks of two machines need not agree.
+A lock is created by a hard link, which is atomic on network file systems too. On the owner's machine a dead owner is recognised by its
+process id and start time; from another machine by its heartbeat, the modification time of the file, compared with the clock of the file
+system itself, since the clocks of two machines need not agree.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 
 from aswd.utils.files import read_json, write_json
 
-HEARTBEAT = 10.0  # seconds between two touches
-SILENCE = 120.0  # seconds without one after which a distant owner counts as dead
+HEARTBEAT = 10.0  # seconds between two heartbeats
+SILENCE = 120.0  # seconds without one after which an owner on another machine counts as dead
 
 
 class LockLost(Exception):
-    """Another process has taken over a lock of this one, which it must have thought dead."""
+    """Another process has taken over a lock of this one, taking it for dead."""
 
 
 class Locks:
-    """Locks on several files held by this process, kept alive by one thread."""
+    """Locks held by this process; one thread sends their heartbeats."""
 
     def __init__(self) -> None:
         self._token = secrets.token_hex(8)
@@ -34,22 +34,22 @@ class Locks:
         self._released = threading.Event()
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
-        self.lost: Path | None = None  # a lock that another process took over, this one having been silent for too long
-        self._missing: dict[Path, int] = {}  # beats in a row at which a lock could not be read
+        self.lost: Path | None = None  # a lock that another process has taken over
+        self._missing: dict[Path, int] = {}  # consecutive heartbeats at which a lock could not be read
 
     def acquire(self, path: Path) -> bool:
-        """Take the lock; ``False`` where someone who is alive holds it."""
+        """Acquire the lock; ``False`` if a living process holds it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         mine = path.with_name(f".{path.name}.{self._token}.{secrets.token_hex(2)}")
-        write_json(mine, {"host": _host(), "pid": os.getpid(), "birth": _birth(os.getpid()), "token": self._token})
+        write_json(mine, {"host": _host(), "pid": os.getpid(), "birth": _start_time(os.getpid()), "token": self._token})
         try:
             while True:
                 try:
-                    _give_name(mine, path)
+                    _link(mine, path)
                 except FileExistsError:
-                    if _owner(path).get("token") == self._token:  # made, though a network file system said otherwise
+                    if _owner(path).get("token") == self._token:  # created, though a network file system reported otherwise
                         break
-                    if not _bury(path):
+                    if not _remove_dead(path):
                         return False
                 else:
                     break
@@ -64,7 +64,7 @@ class Locks:
         return True
 
     def release(self, paths: Iterable[Path] | None = None) -> None:
-        """Give back these locks, or all of them."""
+        """Release these locks; default: all of them."""
         with self._guard:
             for path in list(self._held) if paths is None else list(paths):
                 self._held.discard(path)
@@ -74,7 +74,7 @@ class Locks:
             self._released.set()
 
     def check(self) -> None:
-        """Raise :class:`LockLost` where a lock was lost."""
+        """Raise :class:`LockLost` if a lock was lost."""
         if self.lost is not None:
             raise LockLost(f"the lock {self.lost} was taken over by another process while this one made no progress")
 
@@ -82,10 +82,10 @@ class Locks:
         while not self._released.wait(HEARTBEAT):
             with self._guard:
                 for path in self._held:
-                    self._look_after(path)
+                    self._refresh(path)
 
-    def _look_after(self, path: Path) -> None:
-        """Touch a lock that is still ours. One that cannot be read, as for a moment on a network, is lost at the third time."""
+    def _refresh(self, path: Path) -> None:
+        """Touch a lock that is still ours. A lock that cannot be read three times in a row is lost."""
         token = _owner(path).get("token")
         self._missing[path] = 0 if token else self._missing.get(path, 0) + 1
         if (token and token != self._token) or self._missing[path] >= 3:
@@ -95,8 +95,8 @@ class Locks:
                 os.utime(path)
 
 
-def _give_name(file: Path, name: Path) -> None:
-    """Let ``name`` be the file too, unless it is taken; where the file system has no hard links, by writing it anew."""
+def _link(file: Path, name: Path) -> None:
+    """Link ``name`` to the file unless it exists; on a file system without hard links, write a copy."""
     try:
         os.link(file, name)
     except FileExistsError:
@@ -107,32 +107,32 @@ def _give_name(file: Path, name: Path) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether someone who is alive holds the lock."""
+    """Whether a living process holds the lock."""
     return path.exists() and not _is_dead(path, _owner(path))
 
 
-def _bury(path: Path) -> bool:
-    """Remove the lock of a dead owner; ``False`` where the owner lives."""
+def _remove_dead(path: Path) -> bool:
+    """Remove the lock of a dead owner; ``False`` if the owner is alive."""
     owner = _owner(path)
     if not path.exists():
         return True
     if not _is_dead(path, owner):
         return False
-    grave = path.with_name(f".{path.name}.dead-{secrets.token_hex(4)}")
+    moved = path.with_name(f".{path.name}.dead-{secrets.token_hex(4)}")
     try:
-        path.rename(grave)
-    except FileNotFoundError:  # another one was faster
+        path.rename(moved)
+    except FileNotFoundError:  # another process was faster
         return True
-    if _owner(grave) != owner:  # the lock that was renamed is of someone who came in between
+    if _owner(moved) != owner:  # the renamed lock belongs to a process that came in between
         with suppress(FileExistsError):
-            _give_name(grave, path)
-    grave.unlink(missing_ok=True)
+            _link(moved, path)
+    moved.unlink(missing_ok=True)
     return True
 
 
 def _is_dead(path: Path, owner: dict) -> bool:
     if owner.get("host") == _host():
-        return _birth(owner.get("pid")) != owner.get("birth")
+        return _start_time(owner.get("pid")) != owner.get("birth")
     probe = path.with_name(f".{path.name}.clock-{secrets.token_hex(4)}")
     try:
         probe.touch()
@@ -148,21 +148,21 @@ def _owner(path: Path) -> dict:
 
 
 def _host() -> str:
-    """This machine, since its last start: numbers of processes mean nothing on another, or after it."""
+    """This machine since its last boot: process ids mean nothing elsewhere."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}/{_namespace()}"
 
 
 def _namespace() -> str:
-    """The space of process numbers: two containers on one machine have their own."""
+    """The namespace of process ids: containers have their own."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
 
 
-def _birth(pid: int | None) -> str | None:
-    """When a process was started, which with its number names it; ``None`` where there is no such process."""
+def _start_time(pid: int | None) -> str | None:
+    """Start time of a process, which with its id identifies it; ``None`` if there is no such process."""
     if pid is None:
         return None
     stat = Path(f"/proc/{pid}/stat")

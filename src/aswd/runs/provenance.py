@@ -1,4 +1,4 @@
-"""Under what provenance a number came about: versions, device, revision."""
+"""Provenance of results: versions, device, revision."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ PACKAGES = ("aswd", "torch", "pytorch-lightning", "numpy", "scipy", "POT", "hydr
 
 
 def provenance() -> dict[str, Any]:
-    """Those of work on the CPU, as the report shows them."""
+    """Provenance of a measurement on the CPU, as reports show it."""
     return {"devices": [device_name(torch.device("cpu"))], "revisions": [str(revision())], "versions": versions()}
 
 
 def versions() -> dict[str, str | None]:
-    """Of Python and of the packages that matter."""
+    """Versions of Python and of the packages that results depend on."""
     return {name: _version(name) for name in PACKAGES} | {"python": platform.python_version()}
 
 
 def device_name(device: torch.device) -> str:
-    """What a person calls the device."""
+    """Name of a device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
 
 
 def revision() -> str | None:
-    """The git revision of the code, where it is a checkout; with ``+changes`` where that is not all."""
+    """The git revision of a checkout, with ``+changes`` if it has uncommitted ones; ``None`` for an installed package."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=40", "--dirty=+changes", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""Reading the store back, as pandas frames."""
+"""The store as pandas frames."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def runs(output_dir: str | Path = "outputs") -> Iterator[Run]:
 
 
 def records(output_dir: str | Path = "outputs") -> pandas.DataFrame:
-    """One row a run: task, data, distance, key, seed, state, folder, the reason of a failure; for those that are done also their final
-    metrics (under their own names), their options (``distance.penalty``) and provenance.
+    """One row per run: task, data, distance, key, seed, state, folder, the reason of a failure; for finished runs also their final metrics
+    (under their own names), options (``distance.penalty``), all that is in their key (``identity``) and provenance.
     """
     import pandas
 
@@ -37,7 +37,7 @@ def _row(run: Run) -> dict[str, Any]:
     row["reason"] = status.get("reason")
     result = run.result
     if state is RunState.DONE and not (result and (run.folder / "metrics.csv").exists()):
-        row |= {"state": "damaged", "reason": "its record is not complete; the next start makes it again"}
+        row |= {"state": "damaged", "reason": "its record is incomplete; the next start executes the run again"}
     for name, value in result.items():
         if name == "final":
             row |= value
@@ -53,7 +53,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def curves(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The metrics at every step of the runs in ``frame`` (rows of :func:`records` that are done), with task, data, distance, key."""
+    """The metrics at every step of the finished runs in ``frame`` (rows of :func:`records`), with task, data, distance, key."""
     import pandas
 
     parts = []

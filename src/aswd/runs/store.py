@@ -1,17 +1,17 @@
-"""The store: where a run's files are, and what they say about it.
+"""The store: the files of a run.
 
 ::
 
     outputs/runs/<task>/<data>/<distance>/<key>/seed=<n>/
         config.yaml   the configuration, written first
-        metrics.csv   step, seed, and a column a metric
-        samples.npz   what the run ended with, and some frames of its way
+        metrics.csv   step, seed, and one column per metric
+        samples.npz   final samples, and some frames on the way
         result.json   final values, versions, device, time, memory, revision
-        status.json   done or failed: written last, with the digests of the files above
+        status.json   done or failed: written last, with the digests of the other files
         error.txt     the traceback of a failure
-        checkpoints/  the last two; lock: who is at it
+        checkpoints/  the last two; lock: the process that executes the run
 
-A batch of replicas works in ``seeds=<first>-<last>/`` beside them, and gives every seed its own folder when it is done.
+A batch of replicas works in ``seeds=<first>-<last>/`` beside them, and writes the record of every seed into its own folder when it is done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RECORD_FILES = ("config.yaml", "metrics.csv", "samples.npz", "result.json")
 
 
 class RunState(StrEnum):
-    """What has become of a run."""
+    """Status of a run."""
 
     DONE = "done"
     FAILED = "failed"
@@ -63,22 +63,22 @@ class Run:
 
     @property
     def lock(self) -> Path:
-        """The file that says who is at it."""
+        """The lock file: which process executes the run."""
         return self.folder / "lock"
 
     @property
     def status(self) -> dict | None:
-        """What was written last; ``None`` where nothing was, or nothing that can be trusted."""
+        """Content of ``status.json``; ``None`` if there is none, or it is damaged."""
         status = read_json(self.folder / "status.json") or {}
         if status.get("status") == RunState.FAILED:
-            return {"reason": "not known", "step": None, **status}
+            return {"reason": "unknown", "step": None, **status}
         digests = status.get("digests")
         whole = status.get("status") == RunState.DONE and isinstance(digests, dict) and set(RECORD_FILES) <= set(digests)
         return status if whole else None
 
     @property
     def state(self) -> RunState:
-        """What has become of it, by its files."""
+        """Status of the run, by its files."""
         if is_held(self.lock):
             return RunState.RUNNING
         status = self.status
@@ -87,7 +87,7 @@ class Run:
         return RunState.CUT_OFF if (self.folder / "config.yaml").exists() else RunState.NEW
 
     def damage(self) -> str | None:
-        """What is wrong with the record of a run that says it is done, or ``None``."""
+        """What is wrong with the record of a finished run, or ``None``."""
         status = self.status
         if status is None:
             return "status.json cannot be read" if (self.folder / "status.json").exists() else None
@@ -101,30 +101,30 @@ class Run:
         return None
 
     def set_aside_if_damaged(self) -> str | None:
-        """Take away the word of a record that cannot be trusted, so that the run is made again; returns a sentence on it."""
+        """Set the status of a damaged record aside, so that the run is executed again; returns a sentence, or ``None``."""
         damage = self.damage()
         if damage is None:
             return None
         aside = set_aside(self.folder / "status.json")
-        return f"the record in {self.folder} is damaged ({damage}); its status was set aside as {aside.name} and the run is made again"
+        return f"the record in {self.folder} is damaged ({damage}); its status was set aside as {aside.name}, and the run is executed again"
 
     def forget_outcome(self) -> None:
-        """Before it is run again."""
+        """Remove the status of a former execution."""
         for name in ("status.json", "error.txt"):
             (self.folder / name).unlink(missing_ok=True)
 
     @property
     def result(self) -> dict:
-        """Final values and provenance of a run that is done; empty for any other."""
+        """Final values and provenance of a finished run; empty for any other."""
         result = (read_json(self.folder / "result.json") or {}) if self.state is RunState.DONE else {}
         return result if isinstance(result.get("final"), dict) else {}
 
     def write_config(self, text: str) -> None:
-        """The configuration, as YAML."""
+        """Write the configuration, as YAML."""
         write_text(self.folder / "config.yaml", text)
 
     def finish(self, metrics: MetricHistory, samples: dict[str, np.ndarray], result: dict[str, Any]) -> None:
-        """Write the record of a run that is done, status last."""
+        """Write the record of a finished run, its status last."""
         write_text(self.folder / "metrics.csv", metrics.of(self.seed).to_csv())
         write_atomically(self.folder / "samples.npz", lambda partial: np.savez_compressed(partial, **samples))
         write_json(self.folder / "result.json", result)
@@ -133,13 +133,13 @@ class Run:
         write_json(self.folder / "status.json", {"status": RunState.DONE, "digests": digests})
 
     def fail(self, reason: str, traceback: str, step: int | None) -> None:
-        """Write that the run failed, and why."""
+        """Record that the run failed, and why."""
         write_text(self.folder / "error.txt", traceback)
         write_json(self.folder / "status.json", {"status": RunState.FAILED, "reason": reason, "step": step})
 
 
 def batch_name(seeds: Sequence[int]) -> str:
-    """The folder in which these seeds are run together; that of a single one is its own."""
+    """Name of the folder in which these seeds are executed as one batch; a single seed has its own folder."""
     if len(seeds) == 1:
         return f"seed={seeds[0]}"
     whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))

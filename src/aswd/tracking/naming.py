@@ -39,7 +39,7 @@ class Names:
 
     @property
     def name(self) -> str:
-        """Where people read it."""
+        """The name that W&B shows."""
         seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"seeds {self.seeds[0]}-{self.seeds[-1]}"
         return " ".join(part for part in (self.task, self.data, self.distance, self.changes, seeds) if part)
 
@@ -50,7 +50,7 @@ class Names:
 
     @property
     def job_type(self) -> str:
-        """The task. A batch, whose curve is a mean already, is told apart so that it is not averaged with its own seeds."""
+        """The task. A batch, whose curve is a mean already, has a type of its own, so that it is not averaged with its seeds."""
         return self.task if len(self.seeds) == 1 else f"{self.task} batch"
 
     @property
@@ -65,17 +65,17 @@ def label_of(artifact: str) -> str:
 
 
 def media_name(path: Path) -> str:
-    """The name of a picture among the metrics."""
+    """The name of an image among the metrics."""
     return path.stem + path.suffix.replace(".", "_")
 
 
 def images_in(folder: Path) -> list[Path]:
-    """The pictures and animations of a folder that W&B can show."""
+    """The images and animations of a folder that W&B can show."""
     return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*IMAGES, *VIDEOS) and not path.name.startswith("."))
 
 
 def media(path: Path) -> object:
-    """A picture or an animation as W&B takes it."""
+    """An image or an animation as W&B takes it."""
     import wandb
 
     suffix = path.suffix.lower()

@@ -27,13 +27,13 @@ from aswd.tracking.summary import summary
 from aswd.utils.errors import UserError
 from aswd.utils.files import digest, read_json
 
-FORMAT = 1  # of what is replayed: a higher number has everything replayed again
-RESULTS, SAMPLES = "results", "samples"  # the table of final values, and the picture of what a run ended with
+FORMAT = 1  # version of what is replayed: a higher number replays everything again
+RESULTS, SAMPLES = "results", "samples"  # the table of final values, and the image of a run's final samples
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where runs go to: a project, on a server or in a folder of this machine."""
+    """Where runs are replayed to: a project, on a server or in a folder of this machine."""
 
     project: str
     entity: str | None
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """By which the runs that are there already are remembered."""
+        """Key of the memory of what was replayed."""
         return f"{'online' if self.online else 'offline'}:{self.entity or ''}/{self.project}"
 
 
@@ -89,7 +89,7 @@ class Replay:
         return []
 
     def write(self, wandb: ModuleType, target: Target) -> None:
-        """Make the run in W&B, in place of one with the same id, and finish it whatever happens.
+        """Create the run in W&B, replacing one with the same id, and finish it whatever happens.
 
         Raises:
             UserError: W&B refuses.
@@ -109,7 +109,7 @@ class Replay:
                 tags=list(dict.fromkeys([*names.tags, *self.series, *self.tags])), reinit="finish_previous", settings=settings,
             )  # fmt: skip
         except Exception as error:
-            raise UserError(f"W&B refused {names.id} ({sentence(error)}); the store is not touched by that") from None
+            raise UserError(f"W&B refused {names.id} ({sentence(error)}); the store is unchanged") from None
         try:
             code = 1
             try:
@@ -119,7 +119,7 @@ class Replay:
             finally:
                 made.finish(exit_code=code)
         except Exception as error:
-            raise UserError(f"{names.id} could not be replayed ({sentence(error)}); the store is not touched by that") from None
+            raise UserError(f"{names.id} could not be replayed ({sentence(error)}); the store is unchanged") from None
 
     def _fill(self, wandb: ModuleType, made: Any, scratch: Path) -> None:
         made.define_metric(STEP)
@@ -147,7 +147,7 @@ class Replay:
             made.summary.update({"reason": (self.run.status or {}).get("reason")})
 
     def _history(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Steps, and the metrics at them; of a run that failed those up to there."""
+        """Steps and metrics; of a failed run those before the failure."""
         try:
             frame = pandas.read_csv(self.run.folder / "metrics.csv")
         except (OSError, ValueError):  # a run may fail before its first evaluation, and one of a batch has no file of its own

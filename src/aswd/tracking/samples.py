@@ -1,4 +1,4 @@
-"""A picture of what a run ended with, from its record alone: runs of an artifact draw none of their own."""
+"""An image of the final samples of a run, from its record: runs of an artifact save no images of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aswd.tasks import flow_figures
 
 
 def samples_image(record: Path, path: Path) -> Path | None:
-    """Draw the particles of ``samples.npz`` against their target; ``None`` where the record has none to show."""
+    """Draw the particles of ``samples.npz`` against their target; ``None`` if the record has none."""
     try:
         with np.load(record) as arrays:
             particles, target = arrays["particles"], arrays["target"]

@@ -1,4 +1,4 @@
-"""Weights & Biases, asked with care: it may be absent, refuse, or not be reached, and no key of it is ever written here."""
+"""The connection to Weights & Biases, which may be absent, refuse or not respond; no key of it is ever written."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from aswd.utils.errors import UserError
 
 MODES = ("auto", "online", "offline")
 TIMEOUT = 30  # seconds to wait for a server
-STEP = "trainer/global_step"  # the x axis: _step counts calls of log, pictures among them
+STEP = "trainer/global_step"  # the x axis: _step counts calls of log, images among them
 
 
 def is_installed() -> bool:
     """Whether wandb can be imported."""
     try:
         return find_spec("wandb") is not None
-    except ValueError:  # what Python says of a module that was taken away
+    except ValueError:  # a module that was removed from sys.modules
         return False
 
 
 def imported(output_dir: str | Path) -> ModuleType:
-    """The package, told to keep its files in the output folder.
+    """The package, set up to keep its files in the output folder.
 
     Raises:
         UserError: it is not installed.
@@ -34,12 +34,12 @@ def imported(output_dir: str | Path) -> ModuleType:
     try:
         import wandb
     except ImportError as error:
-        raise UserError(f"W&B is not there ({error}): pip install wandb; the store does not need it") from None
+        raise UserError(f"W&B is not installed ({error}): pip install wandb; the store does not need it") from None
     return wandb
 
 
 def keep_files_in(output_dir: str | Path) -> None:
-    """Have wandb write nowhere else, and say nothing; what the user has set stays."""
+    """Have wandb write nowhere else and print nothing; variables that are set stay."""
     for variable, place in (("WANDB_DATA_DIR", "data"), ("WANDB_CACHE_DIR", "cache")):
         os.environ.setdefault(variable, str(Path(output_dir, "wandb", place).absolute()))
     os.environ.setdefault("WANDB_SILENT", "true")
@@ -71,7 +71,7 @@ def logged_in() -> bool:
 
 
 def sentence(error: BaseException) -> str:
-    """What W&B says against something, in one line; never with a key in it."""
+    """An error of W&B in one line, without keys."""
     text = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
     key = os.environ.get("WANDB_API_KEY")
     return f"{type(error).__name__}: {text.replace(key, '***') if key else text}"

@@ -1,4 +1,4 @@
-"""``aswd wandb sync``: the runs of the store, replayed to W&B, each once."""
+"""``aswd wandb sync``: replay the runs of the store to W&B, each once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 from aswd.utils.files import read_json, write_json
 
-REFUSALS = 3  # in a row, after which W&B is not asked again; the first run must go through
+REFUSALS = 3  # consecutive refusals after which sync stops; the first run must succeed
 
 
 def sync(
@@ -42,7 +42,7 @@ def sync(
         mode: ``auto``, ``online`` or ``offline``.
         filters: ``column=value,value`` of the table of records.
         tags: further tags.
-        again: also what is there already.
+        again: also runs that were replayed before.
         series: the runs of an artifact alone: by key, the artifact and the label that the run has in it.
 
     Raises:
@@ -62,29 +62,29 @@ def sync(
     with _alone(Path(output_dir, "wandb", "sync.lock")), _scratch(online) as scratch:
         target = Target(project, entity, online, scratch or folder)
         memory = _Memory(Path(output_dir, "wandb", "replayed.json"), target)
-        counts, refusals = {"replayed": 0, "there already": 0, "damaged": 0, "refused": 0}, 0
+        counts, refusals = {"replayed": 0, "replayed before": 0, "damaged": 0, "refused": 0}, 0
         for row in chosen.itertuples():
             known, had = memory.labels(f"{row.key}-seed-{row.seed}")
             labels = {**known, **(series or {}).get(row.key, {})}
             replay = Replay(Run(Path(row.folder)), labels, tuple(dict.fromkeys([*had, *tags])))
-            word = _one(wandb, replay, target, memory, again)
-            counts[word] += 1
-            refusals = refusals + 1 if word == "refused" else 0
+            status = _replay(wandb, replay, target, memory, again)
+            counts[status] += 1
+            refusals = refusals + 1 if status == "refused" else 0
             if refusals >= (REFUSALS if counts["replayed"] else 1):
-                print("aswd wandb: W&B was not asked for the rest; the same command goes on", file=sys.stderr)
+                print("aswd wandb: the remaining runs were not tried; the same command resumes", file=sys.stderr)
                 break
-    print(", ".join(f"{count} {word}" for word, count in counts.items() if count) + (f"; {waiting} not done yet" if waiting else ""))
+    print(", ".join(f"{count} {status}" for status, count in counts.items() if count) + (f"; {waiting} not done yet" if waiting else ""))
     print(f"in {target.name}" if online else _where(folder))
     return 1 if counts["refused"] or counts["damaged"] else 0
 
 
-def _one(wandb: Any, replay: Replay, target: Target, memory: _Memory, again: bool) -> str:
+def _replay(wandb: Any, replay: Replay, target: Target, memory: _Memory, again: bool) -> str:
     names, digest = replay.names, replay.digest
     if not again and memory.has(names.id, digest):
-        return "there already"
+        return "replayed before"
     damage = replay.run.damage()
     if damage is not None:
-        print(f"aswd wandb: {replay.run.folder} is damaged ({damage}) and was left out; aswd train makes it again", file=sys.stderr)
+        print(f"aswd wandb: {replay.run.folder} is damaged ({damage}) and was left out; aswd train executes it again", file=sys.stderr)
         return "damaged"
     former = [] if target.online else _offline_folders(target.folder, names.id)
     try:
@@ -135,7 +135,7 @@ class _Memory:
 def _alone(lock: Path) -> Iterator[None]:
     locks = Locks()
     if not locks.acquire(lock):
-        raise UserError(f"another process is replaying this store (its lock is {lock}): wait for it")
+        raise UserError(f"another process is replaying this store (lock: {lock}): wait for it")
     try:
         yield
     finally:
@@ -153,7 +153,7 @@ def _scratch(online: bool) -> Iterator[Path | None]:
 
 
 def _selected(frame: pandas.DataFrame, filters: list[str]) -> pandas.DataFrame:
-    """The rows whose columns have one of the values asked for."""
+    """The rows whose columns have one of the given values."""
     for one in filters:
         column, _, values = one.partition("=")
         if column not in frame and not frame.empty:

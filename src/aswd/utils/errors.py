@@ -1,5 +1,5 @@
-"""Mistakes of the user, which end in one sentence and not in a traceback."""
+"""Errors that users see as one sentence, without a traceback."""
 
 
 class UserError(ValueError):
-    """Something that was asked for is not there or makes no sense; the message says what, and what is allowed."""
+    """An option, name or file is missing or not allowed; the message says which, what was given and what is allowed."""

@@ -1,6 +1,6 @@
-"""The paper's claims as functions of what was measured: holds, does not hold, or not decided."""
+"""Claims of papers as functions of the results: each holds, does not hold, or is not decided."""
 
 from aswd.artifacts.claims import flow, images  # noqa: F401  each family registers its claims
-from aswd.artifacts.claims.evidence import CLAIMS, FAILS, HOLDS, OPEN, Evidence, Verdict, judge
+from aswd.artifacts.claims.evidence import CLAIMS, CONFIDENCE, FAILS, HOLDS, OPEN, Claim, Evidence, Verdict, claim, judge, load_claim
 
-__all__ = ["CLAIMS", "FAILS", "HOLDS", "OPEN", "Evidence", "Verdict", "judge"]
+__all__ = ["CLAIMS", "CONFIDENCE", "FAILS", "HOLDS", "OPEN", "Claim", "Evidence", "Verdict", "claim", "judge", "load_claim"]

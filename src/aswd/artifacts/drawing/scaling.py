@@ -1,6 +1,6 @@
 r"""How the time of a distance grows with the number of samples: measured on the distances themselves.
 
-Forward and backward to x between N samples a side in 784 dimensions, as many as MNIST has pixels; alternatives take turns, medians.
+Forward and backward to x between N samples per side in 784 dimensions, as many as MNIST has pixels; alternatives take turns; medians.
 The exponent is the slope of log(t / log N) over log N: one for N log N.
 """
 
@@ -15,18 +15,19 @@ from tqdm import tqdm
 from aswd.artifacts import tables
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale, Series
-from aswd.artifacts.kinds import Measured
-from aswd.bench.measure import rounds_of
+from aswd.artifacts.drawing import Measurement
 from aswd.distances import build, options
+from aswd.utils.timing import time_rounds
 
 DIM = 784
 TOLERANCE = 0.25  # of the exponent
+CLAIMS = ("M2",)
 
 
-def _alternative(series: Series, n: int, reading: str, device: torch.device) -> object:
-    """One evaluation with its gradient, on samples that are there already."""
-    given = dict(override.removeprefix("distance.").split("=") for override in series.overrides)
-    given = {name: type(options(series.distance)[name])(float(value)) for name, value in given.items()}
+def _build_alternative(series: Series, n: int, reading: str, device: torch.device) -> object:
+    """A function that evaluates the distance and its gradient on fixed samples."""
+    overrides = dict(override.removeprefix("distance.").split("=") for override in series.overrides)
+    given = {name: type(options(series.distance)[name])(float(value)) for name, value in overrides.items()}
     distance = build(series.distance, reading=reading, seed=0, **given)
     generator = torch.Generator(device).manual_seed(0)
     x, y = (torch.rand(n, DIM, device=device, generator=generator) for _ in range(2))
@@ -41,15 +42,15 @@ def _alternative(series: Series, n: int, reading: str, device: torch.device) -> 
     return run
 
 
-def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measured:
-    """Seconds for every number of samples and series; ``seeds`` of the scale are rounds."""
+def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measurement:
+    """Measure the seconds of every series and number of samples; ``seeds`` of the scale are rounds."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     sizes = [int(name.removeprefix("N=")) for name in scale.data or artifact.data]
     times: dict[tuple[int, str], list[float]] = {}
     with tqdm(total=len(sizes) * scale.seeds, desc=artifact.name, unit="round", leave=False) as bar:
         for n in sizes:
-            alternatives = {series.label: _alternative(series, n, reading, device) for series in artifact.series}
-            for label, values in rounds_of(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
+            alternatives = {series.label: _build_alternative(series, n, reading, device) for series in artifact.series}
+            for label, values in time_rounds(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
                 times[n, label] = values
     labels = [series.label for series in artifact.series]
     frames = [tables.rows(f"N={n}", {label: dict(enumerate(times[n, label])) for label in labels}, scale.seeds, "seconds") for n in sizes]
@@ -57,7 +58,7 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
     points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
     curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])
     exponents = {label: exponent(sizes, values) for label, values in medians.items()}
-    return Measured(_draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True), curves, [_m2(sizes, exponents)])
+    return Measurement(_draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True), curves, [_m2(sizes, exponents)])
 
 
 def exponent(sizes: list[int], seconds: np.ndarray) -> float:
@@ -79,7 +80,7 @@ def _m2(sizes: list[int], exponents: dict[str, float]) -> Verdict:
     judged = [value for label, value in exponents.items() if not label.startswith("GSWD")]
     if len(sizes) < 3:
         return Verdict("M2", text, OPEN, f"exponents {numbers}; fewer than three sizes")
-    # Less than N log N is what small sizes look like, where the time goes to what does not grow; more would be another law.
+    # Small sizes grow slower than N log N, since constant costs dominate; faster would be another law.
     verdict = HOLDS if max(judged) < 1 + TOLERANCE else FAILS
     return Verdict("M2", text, verdict, f"exponents of t / log N over N = {sizes[0]} to {sizes[-1]}: {numbers}")
 
@@ -89,7 +90,7 @@ def _draw(sizes: list[int], medians: dict[str, np.ndarray], exponents: dict[str,
     axes = figure.subplots()
     for label, seconds in medians.items():
         axes.loglog(sizes, seconds, marker="o", base=2, label=f"{label} (exponent {exponents[label]:.2f})")
-    axes.set(xlabel="samples a side", ylabel="seconds, forward and backward")
+    axes.set(xlabel="samples per side", ylabel="seconds, forward and backward")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center", fontsize=9)
     figure.suptitle(heading)

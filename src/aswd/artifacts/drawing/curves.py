@@ -1,4 +1,4 @@
-"""Metrics against the iteration: a panel for every data set and metric, a curve for every series."""
+"""Metrics against the iteration: one panel per data set and metric, one curve per series."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from aswd.artifacts.declaration import Artifact
 from aswd.utils.statistics import mean_and_band
 
 
-def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
-    """Rows of data, columns of metrics; mean over seeds and its 95 % band."""
-    data, metrics = list(dict.fromkeys(cell.data for cell in found)), [artifact.metric, *artifact.also]
+def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
+    """Rows of data sets, columns of metrics; mean over seeds with its 95 % band."""
+    data, metrics = list(dict.fromkeys(cell.data for cell in cells)), [artifact.metric, *artifact.also]
     figure = Figure(figsize=(5.2 * len(metrics) + 1, 3.6 * len(data) + 1.2), layout="constrained")
     grid = figure.subplots(len(data), len(metrics), squeeze=False)
     handles: dict[str, object] = {}
     for row, name in enumerate(data):
-        own = [cell for cell in found if cell.data == name]
+        own = [cell for cell in cells if cell.data == name]
         counts = sorted({len(cell.done) for cell in own})
         seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         for axes, metric in zip(grid[row], metrics, strict=True):
@@ -30,7 +30,7 @@ def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
 
 
 def curve(axes: object, cell: Cell, metric: str, number: int) -> dict[str, object]:
-    """One curve with its band, in the ``number``-th style; its handle under its label, or nothing before a run is there."""
+    """One curve with its band, in the ``number``-th style; returns its handle by label, or nothing if no run is done."""
     curves = cell.curves(metric)
     if curves is None:
         return {}

@@ -1,4 +1,4 @@
-r"""The paper's first figure: what random directions see of two Gaussians.
+r"""The paper's first figure: two Gaussians along random directions.
 
 The clouds are N(0, I) and N(m, I) with norm(m) = 5 (the paper gives no numbers). Along a direction their projections have a 1-D
 distance; in units of the spread of the projected clouds it does not depend on how far g stretches space. Below one, the two overlap.
@@ -16,20 +16,21 @@ from torch import Tensor
 from tqdm import tqdm
 
 from aswd.artifacts import tables
-from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
+from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
-from aswd.artifacts.kinds import Measured
+from aswd.artifacts.drawing import Measurement
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
 from aswd.utils.statistics import mean_and_band
 
-SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is looked at
+SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is projected on new directions
 LABELS = ("ASWD", "SWD")
+CLAIMS = ("P1",)
 
 
 @dataclass(frozen=True)
 class View:
-    """Two clouds as the directions of a distance see them."""
+    """Two clouds and their projections on the directions of a distance."""
 
     x: Tensor  # [N, d]
     y: Tensor
@@ -48,8 +49,8 @@ class View:
         return (wasserstein_1d(self.u, self.v) / spread).numpy()
 
 
-def look(label: str, dim: int, num_projections: int, seed: int, reading: str) -> View:
-    """Let a distance learn what it learns, then project the clouds on new directions."""
+def project_clouds(label: str, dim: int, num_projections: int, seed: int, reading: str) -> View:
+    """Optimise the distance on the clouds, then project them on new directions."""
     rng = np.random.default_rng([seed, dim])
     x, y = (torch.from_numpy(rng.standard_normal((SAMPLES, dim))).float() for _ in range(2))
     y = y + SHIFT / dim**0.5
@@ -65,23 +66,23 @@ def look(label: str, dim: int, num_projections: int, seed: int, reading: str) ->
 
 
 def _views(scale: Scale, reading: str) -> dict[str, list[View]]:
-    """The views in 100 dimensions, one a seed."""
+    """Views in 100 dimensions, one per seed."""
     jobs = [(label, seed) for label in LABELS for seed in range(scale.seeds)]
-    found: dict[str, list[View]] = {label: [] for label in LABELS}
+    views: dict[str, list[View]] = {label: [] for label in LABELS}
     for label, seed in tqdm(jobs, desc="projections", unit="view", leave=False, mininterval=0.5):
-        found[label].append(look(label, 100, scale.num_projections, seed, reading))
-    return found
+        views[label].append(project_clouds(label, 100, scale.num_projections, seed, reading))
+    return views
 
 
-def overlapping(views: list[View]) -> dict[int, float]:
+def overlapping_shares(views: list[View]) -> dict[int, float]:
     """For every seed the share of directions along which the clouds are closer than their spread."""
     return {seed: float((view.separation < 1).mean()) for seed, view in enumerate(views)}
 
 
 def _p1(shares: dict[str, dict[int, float]]) -> Verdict:
-    """Along most directions the clouds overlap for SWD, and for ASWD they do not: the claim P1."""
+    """The claim P1: along most directions the clouds overlap for SWD, and do not for ASWD."""
     text = "In 100 dimensions most random directions give SWD trivially small 1-D distances, and ASWD significant ones."
-    bands = {label: mean_and_band(np.array(list(values.values()))) for label, values in shares.items()}
+    bands = {label: mean_and_band(np.array(list(values.values())), confidence=CONFIDENCE) for label, values in shares.items()}
     numbers = ", ".join(f"{label} {mean:.0%} of directions ({low:.0%} to {high:.0%})" for label, (mean, low, high) in bands.items())
     if min(map(len, shares.values())) < 2:
         return Verdict("P1", text, OPEN, numbers)
@@ -90,38 +91,38 @@ def _p1(shares: dict[str, dict[int, float]]) -> Verdict:
     return Verdict("P1", text, verdict, numbers)
 
 
-def _draw(scale: Scale, reading: str, found: dict[str, list[View]], heading: str) -> Figure:
+def _draw(scale: Scale, reading: str, views: dict[str, list[View]], heading: str) -> Figure:
     """Above: the clouds in the plane, lifted by their projections on one direction. Below: histograms over directions."""
     figure = Figure(figsize=(11, 8.5), layout="constrained")
     for column, label in enumerate(LABELS):
-        view = look(label, 2, scale.num_projections, 0, reading)
-        best = int(np.argsort(view.separation)[len(view.separation) // 2])  # a direction like any other: the median one
+        view = project_clouds(label, 2, scale.num_projections, 0, reading)
+        best = int(np.argsort(view.separation)[len(view.separation) // 2])  # the direction of median separation
         axes = figure.add_subplot(2, 2, column + 1, projection="3d")
         for points, values, colour in ((view.x, view.u[best], "C0"), (view.y, view.v[best], "C3")):
             axes.scatter(*points.T.numpy(), values.numpy(), s=4, color=colour)
         axes.set(title=f"{label}: two Gaussians in the plane, one direction", xlabel="X", ylabel="Y", zlabel="projection")
         histogram = figure.add_subplot(2, 2, column + 3)
-        separation = np.concatenate([one.separation for one in found[label]])
+        separation = np.concatenate([view.separation for view in views[label]])
         histogram.hist(separation, bins=60, color="C7")
         histogram.axvline(1, color="C3", linewidth=1)
-        share = np.mean(list(overlapping(found[label]).values()))
-        histogram.set(title=f"{label} in 100 dimensions: {share:.0%} of directions overlap (n = {len(found[label])})")
+        share = np.mean(list(overlapping_shares(views[label]).values()))
+        histogram.set(title=f"{label} in 100 dimensions: {share:.0%} of directions overlap (n = {len(views[label])})")
         histogram.set(xlabel="1-D distance in units of the spread", ylabel="directions")
     figure.suptitle(heading)
     return figure
 
 
-def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measured:
-    """The first figure: distances of the projections of two clouds, for every seed, direction and label."""
+def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measurement:
+    """The first figure: distances between the projections of two clouds, for every seed, direction and label."""
     views = _views(scale, reading)
-    shares = {label: overlapping(found) for label, found in views.items()}
+    shares = {label: overlapping_shares(each) for label, each in views.items()}
     curves = pandas.DataFrame(
         [
-            {"label": label, "seed": seed, "direction": place, "distance": distance, "separation": separation}
-            for label, found in views.items()
-            for seed, view in enumerate(found)
-            for place, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
+            {"label": label, "seed": seed, "direction": direction, "distance": distance, "separation": separation}
+            for label, each in views.items()
+            for seed, view in enumerate(each)
+            for direction, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
         ]
     )
     table = tables.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
-    return Measured(_draw(scale, reading, views, heading), table, curves, [_p1(shares)])
+    return Measurement(_draw(scale, reading, views, heading), table, curves, [_p1(shares)])

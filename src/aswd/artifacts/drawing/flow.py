@@ -1,4 +1,4 @@
-"""The flow: targets beside curves, as the paper lays them out."""
+"""The flow: targets beside curves, in the layout of the paper."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
-from aswd.artifacts.kinds.curves import curve
+from aswd.artifacts.drawing.curves import curve
 
 TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_roll": "Swiss Roll"}
 
 
-def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
-    """Targets beside curves of log10 W2, two pairs of columns; mean over seeds and its 95 % band."""
-    shown = list(dict.fromkeys(cell.data for cell in found))
+def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
+    """Targets beside curves of the metric, two pairs of columns; mean over seeds with its 95 % band."""
+    shown = list(dict.fromkeys(cell.data for cell in cells))
     rows = (len(shown) + 1) // 2
     figure = Figure(figsize=(13, 3.1 * rows + 1.2), layout="constrained")
     grid = figure.subplots(rows, 4, squeeze=False, width_ratios=[1, 1.9, 1, 1.9])
     handles: dict[str, object] = {}
-    for place in range(2 * rows):
-        shape, axes = grid[place // 2, 2 * (place % 2)], grid[place // 2, 2 * (place % 2) + 1]
-        if place >= len(shown):
+    for panel in range(2 * rows):
+        shape, axes = grid[panel // 2, 2 * (panel % 2)], grid[panel // 2, 2 * (panel % 2) + 1]
+        if panel >= len(shown):
             shape.set_axis_off()
             axes.set_axis_off()
             continue
-        data = shown[place]
-        own = [cell for cell in found if cell.data == data]
-        _target(shape, own, TITLES.get(data, data.capitalize()))
+        data = shown[panel]
+        own = [cell for cell in cells if cell.data == data]
+        _draw_target(shape, own, TITLES.get(data, data.capitalize()))
         for number, cell in enumerate(own):
-            handles |= curve(axes, cell, "log10_w2", number)
-        axes.set(xlabel="iteration", ylabel="log10 W2")
+            handles |= curve(axes, cell, artifact.metric, number)
+        axes.set(xlabel="iteration", ylabel="log10 W2" if artifact.metric == "log10_w2" else artifact.metric)
         axes.grid(alpha=0.3)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=9)
     figure.suptitle(heading)
     return figure
 
 
-def _target(axes: object, own: list[Cell], title: str) -> None:
+def _draw_target(axes: object, own: list[Cell], title: str) -> None:
     done = [(cell, cell.done) for cell in own]
     for cell, seeds in done:
         if seeds:

@@ -1,4 +1,4 @@
-"""Codes of autoencoders: the prior, and beside it where every distance put the digits."""
+"""Codes of autoencoders: the prior, and beside it the codes of every distance."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
 
 
-def draw(artifact: Artifact, found: list[Cell], heading: str) -> Figure:
-    """A panel for the prior and one for every series, from the first seed that is done, coloured by class."""
+def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
+    """One panel for the prior and one per series, of the first seed that is done, coloured by class."""
     columns = 3
-    rows = -(-(len(found) + 1) // columns)
+    rows = -(-(len(cells) + 1) // columns)
     figure = Figure(figsize=(3.6 * columns, 3.5 * rows + 0.8), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes in panels:
         axes.set_axis_off()
     shown = False
-    for axes, cell in zip(panels[1:], found, strict=False):
+    for axes, cell in zip(panels[1:], cells, strict=False):
         done = cell.done
-        axes.set_title(f"{cell.label} ({f'seed {done[0]}' if done else 'not there yet'})", fontsize=10)
+        axes.set_title(f"{cell.label} ({f'seed {done[0]}' if done else 'no run yet'})", fontsize=10)
         if done:
-            kept = cell.samples(done[0])
+            samples = cell.samples(done[0])
             axes.set_axis_on()
             axes.set_aspect("equal")
-            axes.scatter(*kept["codes"][:, :2].T, c=kept.get("labels"), cmap="tab10", s=3, linewidths=0)
+            axes.scatter(*samples["codes"][:, :2].T, c=samples.get("labels"), cmap="tab10", s=3, linewidths=0)
             if not shown:
                 panels[0].set_axis_on()
                 panels[0].set_aspect("equal")
                 panels[0].set_title("prior", fontsize=10)
-                panels[0].scatter(*kept["prior"][:, :2].T, color="black", s=3, linewidths=0)
+                panels[0].scatter(*samples["prior"][:, :2].T, color="black", s=3, linewidths=0)
                 shown = True
     figure.suptitle(heading)
     return figure

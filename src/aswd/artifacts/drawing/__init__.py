@@ -1,0 +1,70 @@
+"""How artifacts are drawn, one module per kind; or measured, where no runs are needed.
+
+A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
+``latex(frame, caption) -> str``. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) ->
+Measurement`` and ``CLAIMS``, the names of the claims that it judges. A drawing from outside is a function ``draw``, by its dotted name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pandas
+from matplotlib.figure import Figure
+
+from aswd.artifacts import tables
+from aswd.artifacts.claims import Verdict
+from aswd.config.resolution import import_target
+from aswd.utils.errors import UserError
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The results of an artifact without runs."""
+
+    figure: Figure
+    table: pandas.DataFrame
+    curves: pandas.DataFrame
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table; ``claims`` are those that it judges."""
+
+    draw: Callable[..., Figure] | None = None
+    measure: Callable[..., Measurement] | None = None
+    latex: Callable[[pandas.DataFrame, str], str] = tables.latex
+    claims: tuple[str, ...] = ()
+
+
+def drawing_names() -> list[str]:
+    """Names of our drawings."""
+    return [module.name for module in iter_modules(__path__)]
+
+
+def load_drawing(name: str, file: str) -> Drawing:
+    """The drawing ``name``: one of ours, or the dotted name of a function ``draw(artifact, cells, heading) -> Figure``.
+
+    Args:
+        name: of the drawing.
+        file: where the name is from, for messages.
+
+    Raises:
+        UserError: there is no such drawing, or it cannot be imported.
+    """
+    if "." in name:
+        function = import_target(f"{file}: draw", name)
+        if not callable(function):
+            raise UserError(f"{file}: draw must name a function draw(artifact, cells, heading); got {name!r}")
+        return Drawing(function)
+    if name not in drawing_names():
+        known = ", ".join(drawing_names())
+        raise UserError(f"{file}: draw must be one of {known}, or name a function of yours, as in my_module.my_draw; got {name!r}")
+    module = import_module(f"{__name__}.{name}")
+    if hasattr(module, "measure"):
+        return Drawing(measure=module.measure, claims=module.CLAIMS)
+    return Drawing(module.draw, latex=getattr(module, "latex", tables.latex))

@@ -1,0 +1,175 @@
+"""An artifact as it is reproduced: its cells, what the user changed in them, and the folder of its figure, tables and verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas
+from matplotlib.figure import Figure
+
+from aswd.artifacts import tables
+from aswd.artifacts.cells import Cell, cells
+from aswd.artifacts.claims import Verdict, load_claim
+from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.drawing import Drawing, load_drawing
+from aswd.config.changes import differing_options, options_text
+from aswd.config.composition import CommandLine, plan_runs
+from aswd.distances import READINGS
+from aswd.utils.errors import UserError
+from aswd.utils.files import write_atomically, write_json, write_text
+from aswd.utils.tables import table
+
+_NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """An artifact at one reading and scale, with overrides of the user's.
+
+    Args:
+        artifact: what is declared.
+        scale: one of its scales.
+        reading: of the paper.
+        overrides: for all runs; ``paths.output_dir=DIR`` among them is the folder of all results.
+        config_dirs: folders with further configurations.
+    """
+
+    artifact: Artifact
+    scale: str
+    reading: str
+    overrides: Sequence[str] = ()
+    config_dirs: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Check everything that can be checked before any run.
+
+        Raises:
+            UserError: the scale, an override or an entry of the artifact's file is not valid.
+        """
+        self.artifact.scale(self.scale)
+        drawing = self.drawing
+        if drawing.measure is None:
+            for name in self.artifact.claims:
+                load_claim(name, str(self.artifact.file))
+            self.cells  # noqa: B018  composes and checks them
+            return
+        if self.reading not in READINGS:
+            raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {self.reading!r}")
+        for name in self.artifact.claims:
+            if name not in drawing.claims:
+                known = ", ".join(drawing.claims)
+                raise UserError(f"{self.artifact.file}: claims must be of {known} for draw: {self.artifact.draw}; got {name!r}")
+        for override in self.overrides:
+            if _option(override) not in _NO_CHANGE:
+                raise UserError(f"{override} must be left out: {self.artifact.name} has no runs that it could change")
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """How it is drawn or measured."""
+        return load_drawing(self.artifact.draw, str(self.artifact.file))
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Its runs; none for an artifact that is measured on the distances themselves."""
+        return [] if self.drawing.measure else cells(self.artifact, self.scale, self.reading, self.overrides, self.config_dirs)
+
+    @cached_property
+    def output_dir(self) -> Path:
+        """The folder of all results."""
+        config = (
+            self.cells[0].config if self.cells else plan_runs(CommandLine(list(self.overrides), config_dirs=tuple(self.config_dirs)))[0]
+        )
+        return Path(config.paths.output_dir)
+
+    @cached_property
+    def _own_cells(self) -> list[Cell] | None:
+        """The cells without overrides; ``None`` where the artifact is not complete without them."""
+        needed = [override for override in self.overrides if _option(override) in _NO_CHANGE]
+        if len(needed) == len(self.overrides):
+            return self.cells
+        try:
+            return cells(self.artifact, self.scale, self.reading, needed, self.config_dirs)
+        except UserError:
+            return None
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """The options in which the runs differ from the artifact's own: ``{"task.lr": 0.01}``; a list where cells have different values."""
+        if self._own_cells is None:
+            return dict(override.partition("=")[::2] for override in self.overrides if _option(override) not in _NO_CHANGE)
+        values: dict[str, list[Any]] = {}
+        for own, changed in zip(self._own_cells, self.cells, strict=True):
+            before, after = differing_options([own.config.identity, changed.config.identity])
+            for option in {**before, **after}:
+                if not option.startswith("code.") and after.get(option) not in values.setdefault(option, []):
+                    values[option].append(after.get(option))
+        return {option: each[0] if len(each) == 1 else each for option, each in values.items()}
+
+    @property
+    def folder(self) -> Path:
+        """``artifacts/<name>/<reading>-<scale>``, with a hash of the runs' keys where they are not the artifact's own."""
+        keys, own = ([cell.config.key for cell in found or []] for found in (self.cells, self._own_cells))
+        mark = "" if keys == own else f"-{hashlib.sha256(' '.join(keys).encode()).hexdigest()[:8]}"
+        return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
+
+    @property
+    def setting(self) -> str:
+        """Reading, scale and changes, where people read them."""
+        return ", ".join(part for part in (f"reading {self.reading}", f"scale {self.scale}", options_text(self.changes)) if part)
+
+    @property
+    def heading(self) -> str:
+        """What is written above the figure."""
+        return f"{self.artifact.caption} ({self.setting})"
+
+    @property
+    def command(self) -> str:
+        """The command line that reproduces it."""
+        folders = [argument for folder in self.config_dirs for argument in ("--config-dir", folder)]
+        arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *folders, *self.overrides]
+        return shlex.join(["aswd", "reproduce", *arguments])
+
+    def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
+        """Write figure, data, tables and ``summary.json``, and print the verdicts.
+
+        Args:
+            figure: as PNG and PDF.
+            frame: final values.
+            curves: the data behind the figure.
+            verdicts: on the claims.
+            facts: time, devices, versions and settings of the runs.
+        """
+        folder, artifact = self.folder, self.artifact
+        for name in ("figure.png", "figure.pdf"):
+            write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
+        write_text(folder / "table.csv", frame.to_csv(index=False))
+        write_text(folder / "curves.csv", curves.to_csv(index=False))
+        write_text(folder / "table.md", tables.markdown(frame))
+        write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
+        rows = frame[frame["metric"] == artifact.metric]
+        summary = {
+            "artifact": artifact.name,
+            **{name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")},
+            "reading": self.reading,
+            "scale": self.scale,
+            "changes": self.changes,
+            "command": self.command,
+            "verdicts": [asdict(verdict) for verdict in verdicts],
+            "runs": int(rows["n"].sum()),
+            "of": int(rows["of"].sum()),
+            **facts,
+        }
+        write_json(folder / "summary.json", summary)
+        if verdicts:
+            print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
+        print(f"Figure, tables and verdicts: {folder}")
+
+
+def _option(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
