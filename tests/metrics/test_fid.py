@@ -5,7 +5,6 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.configs import SyntheticConfig
 from aswd.data.images import Synthetic
 from aswd.metrics import fid as module
 from aswd.metrics.fid import Inception, MissingWeights, fid, inception_weights
@@ -31,7 +30,7 @@ def weights(tmp_path_factory):
     return path
 
 
-class Pictures(torch.utils.data.Dataset):
+class Images(torch.utils.data.Dataset):
     """As torch-fidelity wants them."""
 
     def __init__(self, images):
@@ -49,7 +48,7 @@ class Pictures(torch.utils.data.Dataset):
 def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path):
     import torch_fidelity
 
-    data = Synthetic(SyntheticConfig(num_train=10, num_test=8, size=32), [0])
+    data = Synthetic(num_train=10, num_test=8, size=32)
     real, fake = data.images("train"), data.images("test")
     fake = (fake * 0.7 + 20).to(torch.uint8)
     inception = Inception(weights)
@@ -59,7 +58,7 @@ def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path)
     assert record["weights"] == inception.weights
 
     a, b = (inception.features(images).double().numpy() for images in (fake, real))
-    assert a.std(0).max() > 1e-3  # the stand-in tells pictures apart
+    assert a.std(0).max() > 1e-3  # the stand-in tells images apart
     # Both clouds lie in a plane of 18 dimensions, in which scipy is fast; the distance does not change in it.
     basis = np.linalg.qr(np.concatenate([a, b]).T)[0]
     x, y = a @ basis, b @ basis
@@ -68,8 +67,8 @@ def test_agrees_with_scipy_and_with_torch_fidelity_end_to_end(weights, tmp_path)
     assert value == pytest.approx(wanted, rel=1e-3)
 
     theirs = torch_fidelity.calculate_metrics(
-        input1=Pictures(fake),
-        input2=Pictures(real),
+        input1=Images(fake),
+        input2=Images(real),
         fid=True,
         cuda=False,
         cache=False,
@@ -118,6 +117,6 @@ def test_a_file_that_holds_something_else(tmp_path, content):
         Inception(path)
 
 
-def test_grey_pictures_have_no_fid(weights):
+def test_grey_images_have_no_fid(weights):
     with pytest.raises(ValueError, match="images must be in colour for FID; got grey ones"):
         Inception(weights).features(torch.zeros(2, 1, 32, 32, dtype=torch.uint8))

@@ -5,7 +5,6 @@ import pytest
 import scipy.linalg
 import torch
 
-from aswd.data.configs import SyntheticConfig
 from aswd.data.images import Synthetic
 from aswd.metrics.frechet import Moments, frechet_distance
 from aswd.metrics.reference import FrechetToReference, reference
@@ -50,7 +49,7 @@ def test_without_full_rank():
 
 
 def test_refusals():
-    with pytest.raises(UserError, match="at least 2 pictures on each side; got 1"):
+    with pytest.raises(UserError, match="at least 2 images on each side; got 1"):
         frechet_distance(torch.zeros(1, 3), torch.zeros(5, 3))
     with pytest.raises(ValueError, match="same dimension; got 3 and 4"):
         frechet_distance(torch.rand(5, 3), torch.rand(5, 4))
@@ -72,7 +71,7 @@ class Averages:
 
 
 def synthetic(**options):
-    return Synthetic(SyntheticConfig(num_train=150, num_test=90, size=16, **options), [0])
+    return Synthetic(num_train=150, num_test=90, size=16, **options)
 
 
 @pytest.mark.filterwarnings("ignore:a Frechet distance from")
@@ -100,7 +99,7 @@ def test_moments_are_kept_by_all_that_they_depend_on(tmp_path):
     assert extractor.calls == calls
     assert torch.equal(again.moments.covariance, first.moments.covariance)
     for data, options in ((synthetic(), {"split": "test"}), (synthetic(), {"count": 60}), (synthetic(channels=1), {})):
-        extractor.dim = 4 if data.settings.channels == 1 else 12
+        extractor.dim = 4 if data.config.channels == 1 else 12
         reference(data, extractor, tmp_path, **options)
     extractor.weights = "others"
     reference(synthetic(), extractor, tmp_path)
@@ -123,16 +122,16 @@ def test_a_damaged_or_foreign_file_is_not_used(tmp_path):
 
 def test_counts(tmp_path):
     extractor, data = Averages(), synthetic()
-    with pytest.raises(UserError, match="the train split of synthetic has 150"):
+    with pytest.raises(UserError, match="count must be at most the 150 images of the train split of synthetic; got 151"):
         reference(data, extractor, tmp_path, count=151)
-    with pytest.raises(UserError, match="at least 2 pictures on each side; got 1"):
+    with pytest.raises(UserError, match="at least 2 images on each side; got 1"):
         reference(data, extractor, tmp_path, count=1)
     metric = FrechetToReference(reference(data, extractor, tmp_path), extractor)
     metric.update(data.images("test")[:1])
-    with pytest.raises(UserError, match="at least 2 pictures on each side; got 1"):
+    with pytest.raises(UserError, match="at least 2 images on each side; got 1"):
         metric.compute()
-    metric.update(data.images("test")[1:])
-    with pytest.warns(UserWarning, match="from 90 pictures is far too large: take at least 2048"):
+    metric.update(data.images("test")[1:10])
+    with pytest.warns(UserWarning, match="from 10 images is far too large: take at least 12"):
         metric.compute()
     with pytest.raises(ValueError, match=r"images must be as the real ones, \[3, 16, 16\]; got \[3, 8, 8\]"):
         metric.update(torch.zeros(2, 3, 8, 8, dtype=torch.uint8))

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from aswd.cli.main import main
-from aswd.data.configs import MnistConfig
 from aswd.data.mnist import Mnist
 from aswd.metrics import mnist_features as module
 from aswd.metrics.mnist_features import mnist_features
@@ -33,14 +32,14 @@ def root(tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore:a Frechet distance from")
 def test_trained_once_and_of_use(root, capsys):
     state = torch.random.get_rng_state()
-    found = mnist_features(root, enable_progress_bar=False)
+    found = mnist_features(root, progress=False)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert found.accuracy > 0.95
     kept = (root / "MNIST/digit-net-1.pt").read_bytes()
     assert mnist_features(root).weights == found.weights
     assert (root / "MNIST/digit-net-1.pt").read_bytes() == kept
 
-    data = Mnist(MnistConfig("mnist", root=str(root)), [0])
+    data = Mnist(name="mnist", root=str(root))
     real = reference(data, found, root / "moments")
     values = []
     for images in (data.images("test"), data.images("test") // 2, torch.randint(0, 256, (200, 1, 28, 28), dtype=torch.uint8)):
@@ -57,17 +56,17 @@ def test_trained_once_and_of_use(root, capsys):
 
 def test_the_same_weights_every_time(root, monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 1)
-    first = mnist_features(root, enable_progress_bar=False).weights
+    first = mnist_features(root, progress=False).weights
     (root / "MNIST/digit-net-1.pt").unlink()
     torch.manual_seed(99)
     torch.set_num_threads(2)
-    assert mnist_features(root, enable_progress_bar=False).weights == first
+    assert mnist_features(root, progress=False).weights == first
     assert torch.get_num_threads() == 2
 
 
 def test_another_size_is_brought_to_28(root, monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 1)
-    found = mnist_features(root, enable_progress_bar=False)
+    found = mnist_features(root, progress=False)
     flat = torch.full((2, 1, 28, 28), 90, dtype=torch.uint8)
     assert torch.allclose(found.features(flat), found.features(torch.full((2, 1, 32, 32), 90, dtype=torch.uint8)))
     with pytest.raises(ValueError, match="images must be grey"):
@@ -77,7 +76,7 @@ def test_another_size_is_brought_to_28(root, monkeypatch):
 @pytest.mark.parametrize("damage", [lambda content: content[:1000], lambda _: b""])
 def test_damage_is_named(root, monkeypatch, damage):
     monkeypatch.setattr(module, "EPOCHS", 1)
-    mnist_features(root, enable_progress_bar=False)
+    mnist_features(root, progress=False)
     path = root / "MNIST/digit-net-1.pt"
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(UserError, match=r"digit-net-1\.pt is damaged: delete it"):

@@ -13,12 +13,12 @@ def count(network):
 
 @pytest.mark.parametrize("size", [4, 8, 12, 28, 32, 64])
 @pytest.mark.parametrize("dim", [1, 2, 5])
-def test_codes_and_pictures_have_their_shapes(size, dim):
-    pictures = torch.rand(3, 1, size, size)
-    code = Encoder(size, dim)(pictures)
+def test_codes_and_images_have_their_shapes(size, dim):
+    images = torch.rand(3, 1, size, size)
+    code = Encoder(size, dim)(images)
     assert code.shape == (3, dim)
     decoded = Decoder(size, dim)(code)
-    assert decoded.shape == pictures.shape
+    assert decoded.shape == images.shape
     assert ((decoded > 0) & (decoded < 1)).all()
 
 

@@ -38,9 +38,9 @@ def test_the_generator_is_the_papers_or_the_released_one(latent_dim, last_relu):
     assert kinds(generator) == blocks
     convolutions = latent_dim * 512 + 512 * 256 + 256 * 128 + 128 * 64 + 64 * 3
     assert count(generator) == 16 * convolutions + 2 * (512 + 256 + 128 + 64)
-    pictures = generator(torch.randn(2, latent_dim))
-    assert pictures.shape == (2, 3, 64, 64)
-    assert pictures.abs().max() < 1
+    images = generator(torch.randn(2, latent_dim))
+    assert images.shape == (2, 3, 64, 64)
+    assert images.abs().max() < 1
 
 
 def test_batch_norm_of_a_single_process_is_torchs():
@@ -70,5 +70,5 @@ def test_each_replica_of_the_perceptron_is_a_plain_one():
 
 
 def test_the_perceptron_can_end_in_a_sigmoid():
-    pictures = MLPGenerator([torch.Generator()], 3, 4, 5, "sigmoid")(torch.randn(1, 100, 3))
-    assert 0 < pictures.min() < pictures.max() < 1
+    images = MLPGenerator([torch.Generator()], 3, 4, 5, "sigmoid")(torch.randn(1, 100, 3))
+    assert 0 < images.min() < images.max() < 1

@@ -1,4 +1,4 @@
-"""The autoencoder: its loss and metrics against plain computations, readings, resumption, refusals, pictures."""
+"""The autoencoder: its loss and metrics against plain computations, readings, resuming, error messages, images."""
 
 import math
 
@@ -10,13 +10,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.data.images import Order, Synthetic
+from aswd.data.images import Order
 from aswd.data.priors import PRIORS, draw_prior
 from aswd.distances import available, build
 from aswd.runs import execution as run_module
 from aswd.runs.checkpoints import latest_checkpoint
 from aswd.runs.execution import execute_run
-from aswd.tasks.swae import Swae
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import StopAfter
 
@@ -37,7 +36,10 @@ def small(folder, *overrides, distance="swd"):
 
 
 def task_of(spec, seeds=(0,)):
-    return Swae(spec.task, Synthetic(spec.data, seeds), spec.with_seeds(seeds).build_distance(), seeds)
+    """With the networks before the first step."""
+    task = spec.with_seeds(seeds).build_task()
+    task.initialise((1, spec.data.size, spec.data.size))
+    return task
 
 
 def rows_of(run):
@@ -57,7 +59,7 @@ def test_the_loop_written_down(tmp_path, reading, weight, power):
     assert rows[:, 0].tolist() == [1, 4, 6]  # the first, every epoch of four steps, the last
 
     start = task_of(spec)
-    encoder, decoder, data = start.encoder, start.decoder, Synthetic(spec.data, [0])
+    encoder, decoder, data = start.encoder, start.decoder, spec.build_data()
     train, test = (data.images(split).double().float() / 255 for split in ("train", "test"))
     order, distance = Order(43, 10, seed=0), build("swd", num_projections=7, seed=[0])
     optimiser = torch.optim.RMSprop([*encoder.parameters(), *decoder.parameters()], lr=0.001, alpha=0.9)
@@ -75,7 +77,7 @@ def test_the_loop_written_down(tmp_path, reading, weight, power):
         with torch.no_grad():
             codes = encoder((test - 0.1307) / 0.3081)
             p = decoder(codes)
-        cost = cdist(codes[torch.arange(20) * 26 // 20].double(), start.held_out.double(), "sqeuclidean")
+        cost = cdist(codes[torch.arange(20) * 26 // 20].double(), draw_prior("ring", 20, 2, (0, 9)).double(), "sqeuclidean")
         w2 = math.sqrt(cost[linear_sum_assignment(cost)].mean())
         test_bce = -(test * p.log() + (1 - test) * (1 - p).log()).mean()
         expected[step + 1] = [w2, test_bce.item(), (p - test).abs().mean().item(), value.item()]
@@ -86,10 +88,10 @@ def test_the_loop_written_down(tmp_path, reading, weight, power):
 
 
 @pytest.mark.parametrize("distance", ["aswd", "dswd"])
-def test_a_run_cut_off_within_an_epoch_goes_on_to_the_same_bits(distance, tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_to_the_same_bits(distance, tmp_path, monkeypatch):
     whole, parts = (small(tmp_path / name, distance=distance) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    for steps in (2, 7):
+    for steps in (2, 4, 7, 8, 11):  # within and at the end of epochs of four steps
         with monkeypatch.context() as patch:
             patch.setattr(StopAfter, "steps", steps)
             patch.setattr(run_module, "Checkpoints", StopAfter)
@@ -109,8 +111,8 @@ def test_a_run_cut_off_within_an_epoch_goes_on_to_the_same_bits(distance, tmp_pa
             assert torch.equal(value, states[1][name]), name
 
 
-def test_the_record_holds_what_the_pictures_show(tmp_path):
-    spec = small(tmp_path, "task.pictures=true", "replicas=2", "task.iterations=5")
+def test_the_record_holds_what_the_images_show(tmp_path):
+    spec = small(tmp_path, "task.images=true", "replicas=2", "task.iterations=5")
     outcomes = execute_run(spec)
     assert [outcome.word for outcome in outcomes] == ["done", "done"]  # one after the other
     for outcome in outcomes:
@@ -123,15 +125,15 @@ def test_the_record_holds_what_the_pictures_show(tmp_path):
         cost = cdist(kept["codes"].astype(float), kept["prior"].astype(float), "sqeuclidean")
         assert outcome.run.result["final"]["w2"] == pytest.approx(math.sqrt(cost[linear_sum_assignment(cost)].mean()), rel=1e-6)
         for name in ("curves", "latent", "reconstructions", "decoded", "walk"):
-            with Image.open(outcome.run.folder / "pictures" / f"{name}.png") as picture:
-                assert np.asarray(picture.convert("L")).std() > 10, name
+            with Image.open(outcome.run.folder / "images" / f"{name}.png") as image:
+                assert np.asarray(image.convert("L")).std() > 10, name
     first, second = (np.load(outcome.run.folder / "samples.npz") for outcome in outcomes)
     assert not np.array_equal(first["codes"], second["codes"])
     assert not np.array_equal(first["prior"], second["prior"])
 
 
 def test_the_distance_holds_the_code_to_the_prior(tmp_path):
-    """Without the errors of reconstruction, the codes of pictures that were not trained on come nearer to the ring."""
+    """Without the errors of reconstruction, the codes of images that were not trained on come nearer to the ring."""
     options = ["data.num_train=200", "task.batch_size=50", "task.iterations=20"]
     (outcome,) = execute_run(small(tmp_path, *options, "task.bce_weight=0", "task.l1_weight=0"))
     assert outcome.word == "done", outcome.text
@@ -156,14 +158,14 @@ def test_every_distance_runs(distance, tmp_path):
 
 @pytest.mark.parametrize(("prior", "dim"), [("gaussian", 1), ("gaussian", 8), ("mixture", 3)])
 def test_codes_of_other_dimensions(prior, dim, tmp_path):
-    spec = small(tmp_path, f"task.prior={prior}", f"task.latent_dim={dim}", "task.iterations=2", "task.pictures=true", distance="aswd")
+    spec = small(tmp_path, f"task.prior={prior}", f"task.latent_dim={dim}", "task.iterations=2", "task.images=true", distance="aswd")
     (outcome,) = execute_run(spec)
     assert outcome.word == "done", outcome.text
     assert np.load(outcome.run.folder / "samples.npz")["codes"].shape == (20, dim)
-    assert len(list((outcome.run.folder / "pictures").glob("*.png"))) == 5
+    assert len(list((outcome.run.folder / "images").glob("*.png"))) == 5
 
 
-def test_readings_fill_in_what_is_null():
+def test_readings_set_weight_and_power():
     reference, paper = (specs(f"reading={reading}", distance="aswd")[0] for reading in ("reference", "paper"))
     assert (reference.task.distance_weight, reference.task.squared) == (10.0, True)
     assert (paper.task.distance_weight, paper.task.squared) == (1.0, False)
@@ -178,11 +180,11 @@ def test_readings_fill_in_what_is_null():
     assert specs("task.distance_weight=10", "task.squared=true", distance="aswd")[0].key == reference.key
 
 
-def test_steps_are_iterations_or_epochs():
-    assert task_of(*specs()).num_steps == 12
-    assert task_of(*specs("task.iterations=5")).num_steps == 5
-    task = task_of(*specs("task.evaluate_every=5"))
-    assert [step for step in range(1, 13) if task.is_due(step)] == [1, 5, 10]
+def test_a_run_is_counted_in_iterations_or_epochs(tmp_path):
+    assert task_of(*specs()).trainer_defaults()["max_epochs"] == 3
+    assert task_of(*specs("task.iterations=5")).trainer_defaults()["max_steps"] == 5
+    (outcome,) = execute_run(small(tmp_path, "task.evaluate_every=5"))
+    assert rows_of(outcome.run)[1][:, 0].tolist() == [1, 5, 10, 12]
     assert specs("trainer.max_steps=4")[0].key != specs()[0].key
 
 
@@ -197,14 +199,14 @@ def test_networks_are_those_of_the_seed_whatever_was_drawn_before():
 def test_on_a_gpu_no_step_looks_at_a_value(distance):
     """On the meta device any look at a value raises; so does a copy to the host."""
     task = task_of(*specs(distance=distance)).to("meta")
-    task.training_step().backward()
+    task.training_step(torch.zeros(10, 1, 8, 8, dtype=torch.uint8, device="meta"), 0).backward()
     assert task.encoder.maps[0].weight.grad.device.type == "meta"
 
 
-def test_what_a_step_must_not_hold_is_not_in_the_checkpoint(tmp_path):
+def test_a_checkpoint_holds_no_images(tmp_path):
     (outcome,) = execute_run(small(tmp_path, "task.iterations=2"))
     names = set(torch.load(latest_checkpoint(outcome.run.folder / "checkpoints"))["state_dict"])
-    assert {name.split(".")[0] for name in names} == {"encoder", "decoder", "distance"}  # no pictures
+    assert {name.split(".")[0] for name in names} == {"encoder", "decoder", "distance", "image_shape"}  # no images
 
 
 def test_a_code_that_is_not_finite_is_named(tmp_path):
@@ -216,17 +218,17 @@ def test_a_code_that_is_not_finite_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("data.channels=3", "data must be grey pictures for task=swae; got synthetic, which has 3 channels"),
+        ("data.channels=3", "data must be grey images for task=swae; got synthetic, which has 3 channels"),
         ("data.size=30", "data.size must be a multiple of 4 for the autoencoder; got 30"),
-        ("data=cifar10", "data must be grey pictures for task=swae; got cifar10, which has 3 channels"),
+        ("data=cifar10", "data must be grey images for task=swae; got cifar10, which has 3 channels"),
         ("data=knot", "data must be one of synthetic, mnist"),
         ("task.latent_dim=0", "task.latent_dim must be a whole number of at least 1; got 0"),
         ("task.latent_dim=3", "task.latent_dim must be 2 for prior 'ring', which is one of the plane; got 3: use gaussian or mixture"),
         ("task.prior=donut", "task.prior must be one of 'ring', 'disk', 'square', 'gaussian', 'mixture', 'swiss_roll'; got 'donut'"),
-        ("task.batch_size=44", "task.batch_size must be at most the number of pictures, 43; got 44"),
+        ("task.batch_size=44", "task.batch_size must be at most the number of images, 43; got 44"),
         ("task.distance_weight=-1", "task.distance_weight must be a number of at least 0; got -1.0"),
-        ("task.distance_weight=much", "task.distance_weight must be a number or null; got 'much'"),
-        ("task.squared=maybe", "task.squared must be true, false or null; got 'maybe'"),
+        ("task.distance_weight=much", "task.distance_weight must be a number; got 'much'"),
+        ("task.squared=maybe", "task.squared must be true or false; got 'maybe'"),
         ("task.normalise=[0.1]", r"task.normalise must be a mean and a standard deviation above 0; got \[0.1\]"),
         ("task.alpha=1", "task.alpha must be a number of at least 0 and below 1; got 1.0"),
         ("task.epochs=0", "task.epochs must be a whole number of at least 1; got 0"),
@@ -234,6 +236,6 @@ def test_a_code_that_is_not_finite_is_named(tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence(override, sentence):
-    given = [one for one in SMALL if not (override.startswith("data=") and one.startswith("data"))]
+    given = [option for option in SMALL if not (override.startswith("data=") and option.startswith("data"))]
     with pytest.raises(UserError, match=f"^{sentence}"):
         plan_runs(CommandLine([*given, "distance=swd", override]))

@@ -38,7 +38,7 @@ class Case:
         return f"{self.distance} L={self.num_projections}"
 
     def spec(self, folder: Path) -> RunConfig:
-        """A run of two iterations on made-up pictures, each of them timed."""
+        """A run of two iterations on synthetic images, each of them timed."""
         fixed = ["task=gan", "data=synthetic", "task.iterations=2", "task.evaluate_every=1", "task.fid=false", "task.images=false"]
         quiet = ["task.num_samples=1", "task.pretraining_steps=0", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=3600"]
         own = [f"distance={self.distance}", f"distance.num_projections={self.num_projections}", f"task.width={self.width}"]
@@ -70,9 +70,9 @@ def convolutions(case: Case, folder: Path) -> float:
 
     def step() -> None:
         fake = generator(noise)
-        for pictures, sign in ((real, -1), (fake.detach(), 1)):
+        for images, sign in ((real, -1), (fake.detach(), 1)):
             judge_adam.zero_grad()
-            softplus(sign * head(features(pictures))).mean().backward()
+            softplus(sign * head(features(images))).mean().backward()
             judge_adam.step()
         features.requires_grad_(False)
         generator_adam.zero_grad()

@@ -37,7 +37,7 @@ def show_list(options: argparse.Namespace) -> int:
         print(listing.runs(options.output_dir, options.failed))
         return 0
     _load_plugins(options)
-    print(listing.artifacts(tuple(options.config_dir)) if options.what == "artifacts" else getattr(listing, options.what)())
+    print(getattr(listing, options.what)(tuple(options.config_dir)))
     return 0
 
 

@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from aswd.utils.registry import Registry
 
 
-def distances() -> str:
+def distances(config_dirs: tuple[str, ...] = ()) -> str:
     """Names of the distances, and what they are."""
     from aswd.distances import about, available
 
     return table(("distance", "description"), [(name, about(name)) for name in available()])
 
 
-def data() -> str:
+def data(config_dirs: tuple[str, ...] = ()) -> str:
     """Names of the data sets, and what they are."""
     from aswd.data.registry import DATA
 
-    return _registered(DATA, "data")
+    return _named(DATA, "data", config_dirs)
 
 
-def tasks() -> str:
+def tasks(config_dirs: tuple[str, ...] = ()) -> str:
     """Names of the tasks, and what they are."""
     from aswd.tasks.registry import TASKS
 
-    return _registered(TASKS, "task")
+    return _named(TASKS, "task", config_dirs)
 
 
 def artifacts(config_dirs: tuple[str, ...] = ()) -> str:
@@ -75,9 +75,15 @@ def _options(frame: DataFrame) -> dict[str, str]:
     return dict(zip(identities, map(options_text, differing_options(identities.values())), strict=True))
 
 
-def _registered(registry: Registry, kind: str) -> str:
-    rows = [(name, registry[name].about or f"registered by {registry[name].module}") for name in registry]
-    return table((kind, "description"), rows)
+def _named(registry: Registry, group: str, folders: tuple[str, ...]) -> str:
+    """The names of a registry, and those of files in folders of plug-ins and of the user."""
+    from aswd.utils.plugins import config_dirs
+
+    rows = {name: registry[name].about or f"registered by {registry[name].module}" for name in registry}
+    for path in (path for folder in (*config_dirs(), *folders) for path in sorted(Path(folder, group).glob("*.yaml"))):
+        comments = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        rows[path.stem] = next((line for line in comments if not line.startswith("@package")), str(path))
+    return table((group, "description"), rows.items())
 
 
 def _failures(frame: DataFrame) -> str:

@@ -25,6 +25,7 @@ from aswd.config.mistakes import check_hydra_override, explain, first_line
 from aswd.config.paths import config_dir
 from aswd.config.resolution import resolve
 from aswd.config.run import RunConfig
+from aswd.config.targets import add_target_options
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import config_dirs, load_entry_points, load_plugins, make_working_directory_importable, resolve_plugin
 
@@ -211,11 +212,15 @@ def _composed(overrides: list[str], folders: tuple[str, ...]) -> tuple[DictConfi
     """The configuration, and what was chosen in every group."""
     searched = [*map(str, config_dirs()), *(str(Path(folder).absolute()) for folder in folders)]
     extra = [f"hydra.searchpath={json.dumps(searched)}"] if searched else []
+
+    def composed(given: list[str], **options: bool) -> DictConfig:
+        return compose(CONFIG_NAME, overrides=[*extra, *given], **options)
+
     try:
-        config = compose(CONFIG_NAME, overrides=[*extra, *overrides], return_hydra_config=True)
+        config = composed(overrides, return_hydra_config=True)
     except _FAULTS:
-        explain(_parsed(overrides), lambda given: compose(CONFIG_NAME, overrides=[*extra, *given]), searched)
-        raise
+        groups = explain(parsed := _parsed(overrides), composed, searched)
+        config = composed(add_target_options(parsed, groups), return_hydra_config=True)
     choices = OmegaConf.to_container(config.hydra.runtime.choices)
     OmegaConf.set_struct(config, False)
     config.pop("hydra")

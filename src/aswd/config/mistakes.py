@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from aswd.config.renamed import check_not_renamed
 from aswd.config.resolution import check_type
+from aswd.config.targets import add_target_options, target_options
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 
@@ -52,13 +53,16 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig], folders: list[str]) -> None:
-    """Say which override names an unknown group, choice or option, or gives a value of the wrong type; nothing, if none does.
+def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig], folders: list[str]) -> DictConfig:
+    """Say which override names an unknown group, choice or option, or gives a value of the wrong type.
 
     Args:
         overrides: of one run that could not be composed.
         compose: composes a list of overrides.
         folders: with configurations of the user's.
+
+    Returns:
+        If none does, the configuration with the choices of groups alone.
 
     Raises:
         UserError: with the nearest names that there are.
@@ -73,9 +77,11 @@ def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig
             if choice is not None and not isinstance(choice, dict) and str(choice) not in known:
                 raise UserError(f"{group} has no choice {str(choice)!r}: {nearest(str(choice), known)}")
     config = compose([override.input_line for override in groups])
-    for override in overrides:
-        if override not in groups:
+    lines = add_target_options([override for override in overrides if override not in groups], config)
+    for override, line in zip([override for override in overrides if override not in groups], lines, strict=True):
+        if line == override.input_line:  # else an option of the user's own class
             _check_option(override, config)
+    return compose([override.input_line for override in groups])
 
 
 def _check_option(override: Override, config: DictConfig) -> None:
@@ -89,7 +95,8 @@ def _check_option(override: Override, config: DictConfig) -> None:
         if part not in node:
             if override.is_add():
                 return
-            raise UserError(f"{option} is not an option: {nearest(prefix + part, [f'{prefix}{name}' for name in node])}")
+            known = [*node, *target_options(prefix.rstrip("."), node)]
+            raise UserError(f"{option} is not an option: {nearest(prefix + part, [f'{prefix}{name}' for name in known])}")
         parent, node, prefix = node, node._get_node(part), f"{prefix}{part}."
     if override.is_delete():
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import fields
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any
 
@@ -14,13 +15,13 @@ from aswd.config.groups import distance_schema, launchers, loggers, option_names
 from aswd.config.renamed import check_not_renamed
 from aswd.config.run import RunConfig
 from aswd.config.schemas import PathConfig, TopConfig, TrainerConfig
+from aswd.config.targets import DISTANCE_TARGETS, import_target
 from aswd.data.registry import DATA, data_config
 from aswd.distances import available, build, options, register
 from aswd.tasks.registry import TASKS, task_class
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
-from aswd.utils.imports import import_objects
-from aswd.utils.plugins import load_plugins, make_working_directory_importable
+from aswd.utils.plugins import load_plugins
 from aswd.utils.registry import Registry
 
 SECTIONS = ("task", "data", "distance", "trainer", "callbacks", "logger", "launcher", "paths")
@@ -142,7 +143,7 @@ def _named_section(config: DictConfig, section: str, registry: Registry, choice:
         name = str(name or choice or target.__name__)
         given["name"] = name
         if name not in registry or registry.target(name) is not target:
-            _register(registry.register, name, target, section)
+            _register(partial(registry.register, is_listed=False), name, target, section)
     if name not in registry:
         raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), registry)}")
     return _typed(f"{section}.", given, registry.config(name))
@@ -158,6 +159,7 @@ def _distance(config: DictConfig, choice: Any) -> tuple[str, dict[str, Any]]:
         target, given = import_target("distance._target_", given["_target_"]), _without_target(given)
         name = str(name or choice or target.__name__)
         _register(register, name, target, "distance")
+        DISTANCE_TARGETS[name] = str(config.distance["_target_"])
     if name not in available():
         raise UserError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
     if given.get("seed") is not None:
@@ -189,21 +191,6 @@ def _targets(config: DictConfig, group: str, registry: Registry | None) -> dict[
             check_not_renamed(f"{group}.{name}")
             raise UserError(f"{group}.{name} must have a _target_, as in +{group}.{name}._target_=my_module.MyClass; got {_shown(node)}")
     return nodes
-
-
-def import_target(option: str, target: Any) -> Any:
-    """The class or function that a ``_target_`` names, modules of the working directory included.
-
-    Raises:
-        UserError: it cannot be imported.
-    """
-    make_working_directory_importable()
-    module, _, name = str(target).rpartition(".")
-    try:
-        return import_objects(f"{module}:{name}")[0]
-    except Exception as error:
-        reason = f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0]}"
-        raise UserError(f"{option} must name a class or function that can be imported; got {target!r} ({reason})") from None
 
 
 def _without_target(given: DictConfig) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from aswd.config.schemas import PathConfig, TrainerConfig
+from aswd.config.targets import DISTANCE_TARGETS
 from aswd.data.registry import DATA
 from aswd.distances import build, distance_info
 from aswd.tasks.registry import TASKS
@@ -140,9 +141,13 @@ class RunConfig:
         """Everything in plain containers, as the configuration is composed, printed and kept in records."""
         whole = self.seeds == tuple(range(self.seeds[0], self.seeds[0] + len(self.seeds)))
         return {
-            "task": asdict(self.task),
-            "data": asdict(self.data),
-            "distance": {"name": self.distance_name, **{k: plain_value(v) for k, v in self.distance.items() if k != "seed"}},
+            "task": {**TASKS[self.task.name].as_target(), **asdict(self.task)},
+            "data": {**DATA[self.data.name].as_target(), **asdict(self.data)},
+            "distance": {
+                **_distance_target(self.distance_name),
+                "name": self.distance_name,
+                **{k: plain_value(v) for k, v in self.distance.items() if k != "seed"},
+            },
             "reading": self.reading,
             **({"seed": self.seeds[0], "replicas": len(self.seeds)} if whole else {"seeds": list(self.seeds)}),
             "trainer": asdict(self.trainer),
@@ -193,6 +198,11 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain_value(v) for key, v in value.items()}
     return [plain_value(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _distance_target(name: str) -> dict[str, str]:
+    """The ``_target_`` by which a configuration file brought a distance, if one did."""
+    return {"_target_": DISTANCE_TARGETS[name]} if name in DISTANCE_TARGETS else {}
 
 
 def _values(section: Any) -> dict[str, Any]:

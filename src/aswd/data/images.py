@@ -64,7 +64,8 @@ class Order:
 class ImageData(SeededDataModule):
     """Images of a train and a test split, as bytes.
 
-    Training batches are uint8 ``[R, B, channels, size, size]``, for every seed in an order of its own; evaluation has the test split in
+    Training batches are uint8 ``[R, B, channels, size, size]``, for every seed in an order of its own; of several processes of a trainer
+    each has its part of a batch. Evaluation has the test split in
     its own order, ``[B, channels, size, size]``, with its labels where there are any.
 
     Args:
@@ -76,6 +77,7 @@ class ImageData(SeededDataModule):
     def __init__(self, *, seeds: Sequence[int] = (0,), batch_size: int = 64, **options: Any) -> None:
         super().__init__(seeds=seeds, **options)
         self.batch_size = batch_size
+        self._read: dict[str, Tensor] = {}  # by split
 
     def prepare_data(self) -> None:
         """Fetch, check and decode the images.
@@ -97,19 +99,30 @@ class ImageData(SeededDataModule):
         """Their classes, ``[n]``, where they have any."""
         return None
 
+    def _split_images(self, split: str) -> Tensor:
+        """:meth:`images`, read once."""
+        if split not in self._read:
+            self._read[split] = self.images(split)
+        return self._read[split]
+
     def train_dataloader(self) -> StepLoader:
         """Batches of the train split, uint8 ``[R, B, channels, size, size]``."""
-        images = self.images("train")
+        images = self._split_images("train")
         orders = [Order(len(images), self.batch_size, seed) for seed in self.seeds]
+        processes, process = (1, 0) if self.trainer is None else (self.trainer.world_size, self.trainer.global_rank)
+        if self.batch_size % processes:
+            raise ValueError(f"batch_size must be a multiple of the {processes} processes that share a batch; got {self.batch_size}")
 
         def batch(number: int) -> Tensor:
-            return images[torch.stack([order.batch(number) for order in orders])]
+            chosen = torch.stack([order.batch(number) for order in orders]).chunk(processes, 1)[process]
+            part = images.index_select(0, chosen.flatten()).unflatten(0, chosen.shape)
+            return part.pin_memory() if torch.cuda.is_available() else part
 
         return StepLoader(batch, orders[0].steps_per_epoch, self.start)
 
     def val_dataloader(self) -> StepLoader:
         """The test split: images ``[B, channels, size, size]``, or images and labels ``[B]``."""
-        images, labels, size = self.images("test"), self.labels("test"), self.batch_size
+        images, labels, size = self._split_images("test"), self.labels("test"), self.batch_size
 
         def batch(number: int) -> Tensor | tuple[Tensor, Tensor]:
             first = number % count * size  # the same batches at every evaluation

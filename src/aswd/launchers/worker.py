@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -35,6 +36,10 @@ def _receive(connection: Connection, request: StopRequest, runs: SimpleQueue) ->
             message = connection.recv()
         except (EOFError, OSError):
             message = int(signal.SIGTERM)
+        except Exception:  # a run that cannot be rebuilt here, such as one whose plug-in is gone: the parent sees this process die
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
         if isinstance(message, int):
             request.number = message
             runs.put(None)

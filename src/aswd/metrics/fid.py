@@ -20,14 +20,14 @@ CHECKSUM = "6726825d"
 
 
 class MissingWeights(UserError):
-    """The Inception weights cannot be had: whoever asked may go on without FID."""
+    """The Inception weights are not on disk and cannot be fetched; a caller may continue without FID."""
 
 
 def inception_weights(path: str | Path | None = None) -> Path:
-    """The file of the weights: ``path``, or torch's cache, or fetched into that, with its checksum looked at.
+    """The file of the weights: ``path``, or torch's cache, or fetched into that, with its checksum verified.
 
     Raises:
-        MissingWeights: it cannot be had.
+        MissingWeights: it is not there, and cannot be fetched.
         UserError: the one in the cache is damaged.
     """
     if path is not None:
@@ -38,7 +38,7 @@ def inception_weights(path: str | Path | None = None) -> Path:
     if not cached.exists():
         _fetch(cached)
     if not digest(cached).startswith(CHECKSUM):
-        raise UserError(f"{cached} is damaged: its SHA-256 must begin with {CHECKSUM}; delete it to have it fetched again")
+        raise UserError(f"{cached} is damaged: its SHA-256 must begin with {CHECKSUM}; delete it to fetch it again")
     return cached
 
 
@@ -57,13 +57,13 @@ def _fetch(path: Path) -> None:
 
 
 class Inception:
-    """torch-fidelity's Inception-v3, converted from the original: 2048 features of pictures resized as TensorFlow 1 did.
+    """torch-fidelity's Inception-v3, converted from the original: 2048 features of images resized as TensorFlow 1 did.
 
     Args:
-        path: file of the weights; :func:`inception_weights` finds them, if nothing is said.
+        path: file of the weights; default: see :func:`inception_weights`.
 
     Raises:
-        MissingWeights: they cannot be had.
+        MissingWeights: they are not there, and cannot be fetched.
         UserError: the file holds something else.
     """
 
@@ -78,7 +78,7 @@ class Inception:
         file = inception_weights(path)
         self.weights = digest(file)[:8]
         try:
-            # Looked at first without letting it run code, which torch-fidelity would.
+            # Checked first without letting it run code, as torch-fidelity would.
             torch.load(file, weights_only=True, map_location="cpu")
             self._net = FeatureExtractorInceptionV3(self.network, ["2048"], feature_extractor_weights_path=str(file))
         except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
@@ -95,7 +95,7 @@ class Inception:
         """Of bytes ``[n, 3, H, W]``, ``[n, 2048]``.
 
         Raises:
-            ValueError: pictures that are not bytes or not in colour.
+            ValueError: images that are not bytes or not in colour.
         """
         check_images(images)
         if images.shape[1] != 3:
@@ -105,15 +105,15 @@ class Inception:
 
 
 class FrechetInceptionDistance(FrechetToReference):
-    """:func:`fid` of all pictures seen; ``record()`` says how it was taken."""
+    """:func:`fid` of all images seen; ``record()`` says how it was computed."""
 
     def record(self) -> dict[str, Any]:
-        """What the number is of; with weights that are not the original ones, that too."""
+        """How the distance was computed, and whether with the original weights."""
         return {**super().record(), "original_weights": self._extractor[0].original}
 
 
 def fid(images: Tensor, reference: Reference, inception: Inception) -> tuple[float, dict[str, Any]]:
-    r"""The Frechet distance between Inception features of generated pictures and of a data set, and the record of how it was taken.
+    r"""The Frechet distance between Inception features of generated images and of a data set, and the record of how it was computed.
 
     .. math:: |\mu_a - \mu_b|^2 + \operatorname{tr}\bigl(\Sigma_a + \Sigma_b - 2 (\Sigma_a \Sigma_b)^{1/2}\bigr)
 
@@ -123,7 +123,7 @@ def fid(images: Tensor, reference: Reference, inception: Inception) -> tuple[flo
         inception: the network.
 
     Raises:
-        UserError: fewer than two pictures.
+        UserError: fewer than two images.
     """
     metric = FrechetInceptionDistance(reference, inception).to(images.device)
     metric.update(images)

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from aswd.utils.errors import UserError
 
-FEW = 2048  # features of Inception: with fewer samples the covariance has no full rank, and the distance is far too large
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -46,7 +44,7 @@ class Moments:
 def check_count(count: int) -> None:
     """A covariance needs two samples."""
     if count < 2:
-        raise UserError(f"a Frechet distance needs at least 2 pictures on each side; got {count}")
+        raise UserError(f"a Frechet distance needs at least 2 images on each side; got {count}")
 
 
 def frechet_distance(a: Tensor | Moments, b: Tensor | Moments) -> float:

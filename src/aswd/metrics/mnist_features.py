@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from aswd.data.configs import MnistConfig
 from aswd.data.images import Order, resized
 from aswd.data.mnist import Mnist
 from aswd.metrics.reference import check_images
@@ -89,11 +88,11 @@ def mnist_features(root: str | Path = "data", progress: bool = True) -> MnistFea
     """The network, from ``<root>/MNIST/digit-net-1.pt`` or trained now on the MNIST below ``root`` and kept there.
 
     Raises:
-        UserError: MNIST cannot be had, or the file is damaged.
+        UserError: MNIST is not there and cannot be fetched, or the file is damaged.
     """
     path = features_path(root)
     if not path.exists():
-        kept = _trained(Mnist(MnistConfig("mnist", root=str(root)), [SEED]), progress)
+        kept = _trained(Mnist(name="mnist", root=str(root)), progress)
         write_atomically(path, lambda partial: torch.save(kept, partial))
     with torch.random.fork_rng(devices=[]):  # its first weights are not kept
         net = DigitNet()
@@ -104,7 +103,7 @@ def mnist_features(root: str | Path = "data", progress: bool = True) -> MnistFea
     except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
-        raise UserError(f"{path} is damaged: delete it to have the network trained again")
+        raise UserError(f"{path} is damaged: delete it to train the network again")
     return MnistFeatures(net.eval().requires_grad_(False), kept["weights"], kept["accuracy"], kept["seconds"])
 
 
@@ -129,10 +128,10 @@ def features_path(root: str | Path) -> Path:
 
 def weights_checksum(net: nn.Module) -> str:
     """First digits of the SHA-256 of all weights."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for value in net.state_dict().values():
-        found.update(value.numpy().tobytes())
-    return found.hexdigest()[:8]
+        digest.update(value.numpy().tobytes())
+    return digest.hexdigest()[:8]
 
 
 @contextmanager
@@ -157,7 +156,7 @@ def _trained(data: Mnist, progress: bool) -> dict[str, Any]:
         net = DigitNet()
         optimizer = torch.optim.Adam(net.parameters(), lr=LR)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-        shown = None if progress else True  # None: where somebody looks at a terminal
+        shown = None if progress else True  # None: only on a terminal
         for step in tqdm(range(steps), desc="training the network of mnist_frechet", leave=False, disable=shown, mininterval=0.5):
             chosen = order.batch(step)
             optimizer.zero_grad()

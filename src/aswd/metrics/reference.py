@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,20 +18,20 @@ from torchmetrics import Metric
 from tqdm import tqdm
 
 from aswd.data.images import ImageData
-from aswd.metrics.frechet import FEW, Moments, check_count, frechet_distance
+from aswd.metrics.frechet import Moments, check_count, frechet_distance
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically
 
-BATCH = 64  # pictures that go through a network at once
+BATCH = 64  # images that go through a network at once
 
 
 class Extractor(Protocol):
-    """A network that turns pictures into features."""
+    """A network that turns images into features."""
 
     name: str  # of the distance that it gives: "fid", "mnist_frechet"
     network: str  # what it is
     weights: str  # first digits of the SHA-256 of its weights
-    resize: str  # how pictures are brought to its size
+    resize: str  # how images are brought to its size
     dim: int  # of the features
 
     def features(self, images: Tensor) -> Tensor:
@@ -39,7 +40,7 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True)
 class Reference:
-    """Moments of the features of real pictures, and whose they are."""
+    """Moments of the features of real images, and of which images they are."""
 
     moments: Moments
     identity: dict[str, Any]
@@ -51,28 +52,22 @@ def reference(
     """The moments of a data set's features, from ``cache_dir`` if they were taken before.
 
     Args:
-        data: the pictures.
-        extractor: what turns them into features.
+        data: the images.
+        extractor: the network.
         cache_dir: folder for the moments.
         split: ``train``, as FID is usually taken, or ``test``.
-        count: of pictures, evenly spread over the split; all of them, if nothing is said.
+        count: of images, evenly spread over the split; default: all.
         device: on which the features are computed.
 
     Raises:
-        UserError: more pictures are asked for than there are, or fewer than two.
+        UserError: ``count`` is above the number of images, or below two.
     """
     images = data.images(split)
     count = len(images) if count is None else count
     check_count(count)
     if count > len(images):
-        raise UserError(f"a Frechet distance to {count} pictures was asked for; the {split} split of {data.config.name} has {len(images)}")
-    identity = {
-        "data": {f.name: getattr(data.config, f.name) for f in fields(data.config) if not f.metadata.get("neutral")},
-        "split": split,
-        "resolution": list(images.shape[1:]),
-        "num_real": count,
-        **_described(extractor),
-    }
+        raise UserError(f"count must be at most the {len(images)} images of the {split} split of {data.config.name}; got {count}")
+    identity = _identity(describe_data(data), split, list(images.shape[1:]), count, extractor)
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     size = "x".join(map(str, images.shape[1:]))
     cache = Path(cache_dir, f"{extractor.name}-{data.config.name}-{split}-{size}-{count}-{key}.npz")
@@ -83,6 +78,34 @@ def reference(
         arrays = {"mean": moments.mean.numpy(), "covariance": moments.covariance.numpy(), "identity": json.dumps(identity, sort_keys=True)}
         write_atomically(cache, lambda partial: np.savez(partial, **arrays))
     return Reference(moments, identity)
+
+
+def reference_from_features(
+    features: Sequence[Tensor], extractor: Extractor, data: dict[str, Any], split: str, resolution: Sequence[int]
+) -> Reference:
+    """The moments of features that were computed elsewhere, for images that are not of a data module of ours.
+
+    Args:
+        features: batches ``[n, dim]``.
+        extractor: the network that computed them.
+        data: a description of the data, for the record.
+        split: of which split, for the record.
+        resolution: ``[channels, height, width]`` of the images.
+
+    Raises:
+        UserError: fewer than two features.
+    """
+    joined = torch.cat([batch.cpu() for batch in features]) if features else torch.empty(0, extractor.dim)
+    return Reference(Moments.of(joined), _identity(data, split, resolution, len(joined), extractor))
+
+
+def describe_data(data: ImageData) -> dict[str, Any]:
+    """The options of a data module that change its images."""
+    return {f.name: getattr(data.config, f.name) for f in fields(data.config) if not f.metadata.get("neutral")}
+
+
+def _identity(data: dict[str, Any], split: str, resolution: Sequence[int], count: int, extractor: Extractor) -> dict[str, Any]:
+    return {"data": data, "split": split, "resolution": list(resolution), "num_real": count, **_described(extractor)}
 
 
 def _described(extractor: Extractor) -> dict[str, str]:
@@ -97,22 +120,22 @@ def _moments(images: Tensor, extractor: Extractor, device: str, what: str) -> Mo
 def _read(cache: Path, identity: dict[str, Any]) -> Moments | None:
     """The moments in a file; ``None`` where there is none, or it is damaged, or of something else."""
     try:
-        with cache.open("rb") as file, np.load(file) as found:
-            if json.loads(str(found["identity"])) == json.loads(json.dumps(identity)):
-                return Moments(torch.from_numpy(found["mean"]), torch.from_numpy(found["covariance"]), identity["num_real"])
+        with cache.open("rb") as file, np.load(file) as kept:
+            if json.loads(str(kept["identity"])) == json.loads(json.dumps(identity)):
+                return Moments(torch.from_numpy(kept["mean"]), torch.from_numpy(kept["covariance"]), identity["num_real"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         pass
     return None
 
 
 class FrechetToReference(Metric):
-    """The Frechet distance of pictures to a reference, and the record of how it was taken.
+    """The Frechet distance of images to a reference, and the record of how it was computed.
 
-    Only sums are kept, of the features less the reference's mean and of their products, in float64: any number of pictures takes the
+    Only sums are kept, of the features minus the reference's mean and of their products, in float64: any number of images takes the
     same memory, and processes add theirs up. The network is not part of the module: checkpoints do not hold it.
 
     Args:
-        reference: moments of the real pictures.
+        reference: moments of the real images.
         extractor: the one that they were taken with.
     """
 
@@ -133,10 +156,10 @@ class FrechetToReference(Metric):
         self.add_state("products", torch.zeros(dim, dim, dtype=torch.float64), dist_reduce_fx="sum")
 
     def update(self, images: Tensor) -> None:
-        """Add generated pictures, bytes ``[n, C, H, W]``.
+        """Add generated images, bytes ``[n, C, H, W]``.
 
         Raises:
-            ValueError: another shape than the reference's pictures, or not bytes.
+            ValueError: another shape than the reference's images, or not bytes.
         """
         check_images(images)
         if list(images.shape[1:]) != self.reference.identity["resolution"]:
@@ -151,28 +174,28 @@ class FrechetToReference(Metric):
         """The distance, float64.
 
         Raises:
-            UserError: fewer than two pictures.
+            UserError: fewer than two images.
         """
         count = int(self.count)
         check_count(count)
-        warn_if_few(count)
+        warn_if_few(count, self._extractor[0].dim)
         mean = self.total.cpu() / count
         covariance = (self.products.cpu() - count * torch.outer(mean, mean)) / (count - 1)
         moments = Moments(mean + self.reference.moments.mean, covariance, count)
         return torch.tensor(frechet_distance(moments, self.reference.moments), dtype=torch.float64)
 
     def record(self) -> dict[str, Any]:
-        """What the number is of: data, split, resolution, counts, network, weights, resize."""
+        """How the distance was computed: data, split, resolution, counts, network, weights, resize."""
         return {**self.reference.identity, "num_fake": int(self.count)}
 
 
 def check_images(images: Tensor) -> None:
-    """Bytes ``[n, 1 or 3, H, W]``; pictures in floating point would be cut or wrapped around on the way to bytes."""
+    """Bytes ``[n, 1 or 3, H, W]``; images in floating point would be cut or wrapped around on the way to bytes."""
     if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1] not in (1, 3):
         raise ValueError(f"images must be bytes of the shape [n, 1 or 3, H, W]; got {images.dtype} of {list(images.shape)}")
 
 
-def warn_if_few(count: int) -> None:
-    """Below :data:`FEW` a Frechet distance says little."""
-    if count < FEW:
-        warnings.warn(f"a Frechet distance from {count} pictures is far too large: take at least {FEW}", stacklevel=3)
+def warn_if_few(count: int, dim: int) -> None:
+    """Warn below ``dim`` images, of whose features the covariance has no full rank."""
+    if count < dim:
+        warnings.warn(f"a Frechet distance from {count} images is far too large: take at least {dim}", stacklevel=3)

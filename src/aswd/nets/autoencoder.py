@@ -12,13 +12,13 @@ HIDDEN = 128  # units between maps and code
 
 
 def check_size(size: int) -> None:
-    """Refuse pictures that cannot be halved twice."""
+    """Raise ``ValueError`` for images that cannot be halved twice."""
     if size < 4 or size % 4:
         raise ValueError(f"size must be a multiple of 4 for the autoencoder; got {size}")
 
 
 def _coarsest(size: int) -> tuple[int, int]:
-    """Pixels a side of the smallest maps, and by how much the last pooling pads: 28 becomes 14, 7 and, padded, 4."""
+    """Pixels per side of the smallest maps, and by how much the last pooling pads: 28 becomes 14, 7 and, padded, 4."""
     padding = size // 4 % 2
     return (size // 4 + padding) // 2, padding
 
@@ -35,7 +35,7 @@ class Encoder(nn.Module):
     """Three blocks of two 3 x 3 convolutions (16, 32, 64 filters) and an average pooling, then 128 units, then the code.
 
     Args:
-        size: pixels a side of the grey pictures, a multiple of 4.
+        size: pixels per side of the grey images, a multiple of 4.
         latent_dim: dimension of the code.
 
     >>> Encoder()(torch.zeros(5, 1, 28, 28)).shape
@@ -58,9 +58,9 @@ class Encoder(nn.Module):
         self.code = nn.Sequential(nn.Linear(64 * side**2, HIDDEN), nn.ReLU(inplace=True), nn.Linear(HIDDEN, latent_dim))
         self.to(memory_format=torch.channels_last)  # a third faster on a CPU, and what tensor cores want
 
-    def forward(self, pictures: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Tensor:
         """``[n, 1, size, size]`` to ``[n, latent_dim]``."""
-        return self.code(self.maps(pictures))
+        return self.code(self.maps(images))
 
 
 class Decoder(nn.Module):
@@ -78,7 +78,7 @@ class Decoder(nn.Module):
         super().__init__()
         check_size(size)
         side, padding = _coarsest(size)
-        cut, activation = nn.Conv2d(64, 64, 3, padding=1 - padding), nn.LeakyReLU(SLOPE, inplace=True)  # what was padded is cut off
+        cut, activation = nn.Conv2d(64, 64, 3, padding=1 - padding), nn.LeakyReLU(SLOPE, inplace=True)  # crops what the pooling padded
         self.code = nn.Sequential(nn.Linear(latent_dim, HIDDEN), nn.Linear(HIDDEN, 64 * side**2), nn.ReLU(inplace=True))
         self.maps = nn.Sequential(
             nn.Unflatten(1, (64, side, side)),
@@ -93,7 +93,7 @@ class Decoder(nn.Module):
         self.to(memory_format=torch.channels_last)
 
     def logits(self, code: Tensor) -> Tensor:
-        """The pictures before the sigmoid, from which a cross-entropy is taken without loss."""
+        """The images before the sigmoid, from which a cross-entropy is taken without loss."""
         return self.maps(self.code(code))
 
     def forward(self, code: Tensor) -> Tensor:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from aswd.tasks.parallel import summed, world_size
+from aswd.nets.parallel import total, world_size
 
 
 class BatchNorm2d(nn.BatchNorm2d):
-    r"""torch's own, except that in training mode mean and variance are those of the batches of all processes together.
+    r"""``nn.BatchNorm2d``, with mean and variance over the batches of all processes in training mode.
 
-    torch has that for GPUs only (``SyncBatchNorm``). With a single process, and in evaluation mode, this is ``nn.BatchNorm2d``; the
-    ``state_dict`` is always the same.
+    torch has that for GPUs only: ``SyncBatchNorm`` does not run on a CPU. With a single process, and in evaluation mode, this is
+    ``nn.BatchNorm2d``; the ``state_dict`` is always the same.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -20,9 +20,9 @@ class BatchNorm2d(nn.BatchNorm2d):
             return super().forward(x)
         values, axes = x.to(self.running_mean.dtype), (0, 2, 3)
         count = world_size() * x.numel() // x.shape[1]
-        mean = summed(values.sum(axes)) / count
+        mean = total(values.sum(axes)) / count
         centred = values - mean[:, None, None]
-        variance = summed(centred.square().sum(axes)) / count
+        variance = total(centred.square().sum(axes)) / count
         with torch.no_grad():
             self.num_batches_tracked += 1
             self.running_mean.lerp_(mean, self.momentum)

@@ -1,7 +1,7 @@
 """The networks of the GAN (the paper's appendix on network architecture), after those of the DSWD's authors.
 
 Kernels are 4 x 4. What the paper does not say is as in the DCGAN, which they are: stride 2 and padding 1 (the layers between vectors and
-4 x 4 pictures: stride 1, no padding), convolutions without bias. Weights have torch's own initialisation.
+4 x 4 images: stride 1, no padding), convolutions without bias. Weights have torch's own initialisation.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from aswd.nets.batch_norm import BatchNorm2d
 
-SIZE = 64  # pixels a side
+SIZE = 64  # pixels per side
 
 
 class Features(nn.Sequential):
-    """h: pictures ``[N, 3, 64, 64]`` to features ``[N, 8 width * 4 * 4]`` in (-1, 1), 8192 of them for the paper's width 64.
+    """h: images ``[N, 3, 64, 64]`` to features ``[N, 8 width * 4 * 4]`` in (-1, 1), 8192 of them for the paper's width 64.
 
     Args:
         width: channels of the first layer.
@@ -29,7 +29,7 @@ class Features(nn.Sequential):
 
 
 class Head(nn.Sequential):
-    """D without its Sigmoid, which the loss contains: features to the log-odds that a picture is real, ``[N]``.
+    """D without its Sigmoid, which the loss contains: features to the log-odds that an image is real, ``[N]``.
 
     Args:
         width: that of the features.
@@ -40,7 +40,7 @@ class Head(nn.Sequential):
 
 
 class Generator(nn.Module):
-    """G: ``[N, latent_dim]`` to pictures ``[N, 3, 64, 64]`` in (-1, 1).
+    """G: ``[N, latent_dim]`` to images ``[N, 3, 64, 64]`` in (-1, 1).
 
     Args:
         latent_dim: 100 in the paper, 32 in the released code.

@@ -14,15 +14,15 @@ HIDDEN = (1, 2, 4)  # widths, in units of the first
 
 
 class MLPGenerator(nn.Module):
-    """R perceptrons ``latent_dim -> hidden -> 2 hidden -> 4 hidden -> dim`` with ReLU, each with weights of its own.
+    """R perceptrons ``latent_dim -> hidden -> 2 hidden -> 4 hidden -> dim`` with ReLU, each with its own weights.
 
     They are drawn as torch's linear layers draw theirs, uniform in +-1/sqrt(fan_in), replica r from its own generator.
 
     Args:
-        generators: of random numbers, one a replica.
+        generators: of random numbers, one per replica.
         latent_dim: of the noise.
         hidden: units of the first hidden layer.
-        dim: pixels of a picture.
+        dim: pixels of an image.
         output: what the last layer ends in: ``relu``, as the others, or ``sigmoid``.
     """
 
@@ -43,7 +43,7 @@ class MLPGenerator(nn.Module):
     def forward(self, noise: Tensor) -> Tensor:
         """``[R, N, latent_dim]`` to ``[R, N, dim]``."""
         x = noise
-        for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = torch.baddbmm(bias, x, weight.mT)
-            x = torch.relu(x) if place < len(HIDDEN) else OUTPUTS[self.output](x)
+            x = torch.relu(x) if layer < len(HIDDEN) else OUTPUTS[self.output](x)
         return x

@@ -86,33 +86,45 @@ class Checkpoints(Checkpoint):
 
     def on_train_batch_end(self, trainer: Trainer, task: LightningModule, *_: Any) -> None:
         self.locks.check()
-        if not is_last_step(trainer) and not evaluation_is_due(trainer):
+        if not is_last_step(trainer) and not evaluation_is_due(trainer) and not _ends_epoch(trainer):
             self._save_if_due(trainer)
 
     def on_validation_end(self, trainer: Trainer, task: LightningModule) -> None:
         batches = trainer.fit_loop.epoch_loop.batch_progress.total
         within_batch = batches.completed < batches.processed  # an evaluation from on_train_batch_end, where this saves a moment later
-        if not trainer.sanity_checking and not within_batch and not is_last_step(trainer):
+        if not trainer.sanity_checking and not within_batch and not is_last_step(trainer) and not _ends_epoch(trainer):
+            self._save_if_due(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, task: LightningModule) -> None:
+        """Save after the last batch of an epoch here: from a checkpoint a moment earlier Lightning would miscount the epochs."""
+        if not trainer.fit_loop.done:
             self._save_if_due(trainer)
 
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
         self._finished = True
         self.save(trainer)
-        if self.request.number is not None:
-            raise Interrupted(self.request.number, trainer.global_step)
+        stop = trainer.strategy.broadcast(self.request.number)
+        if stop is not None:
+            raise Interrupted(stop, trainer.global_step)
 
     def _save_if_due(self, trainer: Trainer) -> None:
         if trainer.fit_loop._should_accumulate():  # gradients of batches so far would be lost
             return
-        stop = self.request.number
-        if stop is not None or time.monotonic() - self._last >= self.seconds:
+        stop, due = self.request.number, time.monotonic() - self._last >= self.seconds
+        if trainer.world_size > 1:  # the first process decides: all save, and stop, after the same step
+            stop, due = trainer.strategy.broadcast((stop, due))
+        if stop is not None or due:
             self.save(trainer)
         if stop is not None:
             raise Interrupted(stop, trainer.global_step)
 
     def save(self, trainer: Trainer) -> None:
-        """Write a checkpoint and drop those that are not needed any more."""
+        """Write a checkpoint and drop those that are not needed any more; of several processes all take part, and the first writes."""
         path = checkpoint_path(self.folder, trainer.global_step)
+        self._last = time.monotonic()
+        if not trainer.is_global_zero:
+            trainer.save_checkpoint(path)
+            return
 
         def write(partial: Path) -> None:
             trainer.save_checkpoint(partial)
@@ -144,3 +156,8 @@ def _list(value: Any) -> Any:
 
 def _tuple(value: Any) -> Any:
     return tuple(_tuple(v) for v in value) if isinstance(value, list) else value
+
+
+def _ends_epoch(trainer: Trainer) -> bool:
+    """Whether the epoch ends after this batch: ``on_train_epoch_end`` follows."""
+    return trainer.fit_loop.epoch_loop._num_ready_batches_reached()

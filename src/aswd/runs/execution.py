@@ -20,9 +20,10 @@ from pytorch_lightning import LightningModule, Trainer
 from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
+from aswd.runs.devices import has_several, restore
 from aswd.runs.headline import shown_headline
 from aswd.runs.locks import LockLost, Locks
-from aswd.runs.processes import build, followers, quiet, threads, trainer_arguments
+from aswd.runs.processes import build, quiet, threads, trainer_arguments
 from aswd.runs.progress import ProgressBar
 from aswd.runs.provenance import device_name, revision, versions
 from aswd.runs.recorder import Recorder
@@ -181,6 +182,8 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
     if len(spec.seeds) > 1:
         write_text(folder / "config.yaml", spec.to_yaml())
     task, data = build(spec)
+    if has_several(spec.trainer.devices):
+        request.share()
     metrics = MetricHistory(spec.seeds)
     recorder = Recorder(folder / "metrics.csv", metrics)
     bar = [ProgressBar(f"{spec.title} {spec.seeds_text}")] if spec.trainer.enable_progress_bar else []
@@ -195,8 +198,9 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
             callbacks=[recorder, *bar, *(instantiate(node) for node in spec.callbacks.values()), checkpoints],
             default_root_dir=folder,
         )
-        with followers(spec, checkpoint):
-            trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
+        trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
+        if has_several(spec.trainer.devices):
+            restore(task, recorder, folder / "checkpoints")
         result = _result(spec, task, recorder)
         images: list[Path] = []
         if hasattr(task, "draw"):

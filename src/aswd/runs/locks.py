@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -78,6 +79,10 @@ class Locks:
         if self.lost is not None:
             raise LockLost(f"the lock {self.lost} was taken over by another process while this one made no progress")
 
+    def __reduce__(self) -> tuple:
+        """As :class:`InheritedLocks`, for a process that this one starts."""
+        return InheritedLocks, (sorted(self._held), self._token, os.getpid())
+
     def _beat(self) -> None:
         while not self._released.wait(HEARTBEAT):
             with self._guard:
@@ -93,6 +98,30 @@ class Locks:
         elif token:
             with suppress(OSError):
                 os.utime(path)
+
+
+class InheritedLocks:
+    """Locks that the process that started this one holds.
+
+    Args:
+        paths: of the locks.
+        token: of their holder.
+        holder: its process.
+    """
+
+    def __init__(self, paths: list[Path], token: str, holder: int) -> None:
+        self.paths, self.token, self.holder = paths, token, holder
+        self._next = time.monotonic() + HEARTBEAT
+
+    def check(self) -> None:
+        """Raise :class:`LockLost` if the holder is gone, or another process has taken over one of its locks."""
+        if os.getppid() != self.holder:
+            raise LockLost("the process that holds the locks of this run is gone")
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + HEARTBEAT
+            for path in self.paths:
+                if _owner(path).get("token", self.token) != self.token:
+                    raise LockLost(f"the lock {path} was taken over by another process while this one made no progress")
 
 
 def _link(file: Path, name: Path) -> None:

@@ -43,11 +43,16 @@ class Recorder(Callback):
         """Seconds that the run has taken, with evaluations, without what was lost since the last checkpoint."""
         return self._before + time.perf_counter() - self._start
 
+    def restart_clock(self) -> None:
+        """Count further seconds from now on."""
+        self._start = time.perf_counter()
+
     def setup(self, trainer: Trainer, task: LightningModule, stage: str) -> None:
         task.logs_to_loggers = False  # this does, with the exact step, and survives a logger that fails
 
     def on_train_start(self, trainer: Trainer, task: LightningModule) -> None:
-        write_text(self.path, self.metrics.to_csv())  # without what came after the checkpoint
+        if trainer.is_global_zero:
+            write_text(self.path, self.metrics.to_csv())  # without what came after the checkpoint
         self._start = self._since = time.perf_counter()
         self._since_step = trainer.global_step
 
@@ -90,6 +95,8 @@ class Recorder(Callback):
         values[PACE] = [self._pace] * len(self.metrics.seeds)
         new = self.metrics.extend(values.keys())
         self.metrics.add(step, {name: values.get(name, [math.nan] * len(self.metrics.seeds)) for name in self.metrics.values})
+        if not trainer.is_global_zero:
+            return
         if new:
             write_text(self.path, self.metrics.to_csv())
         else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -16,6 +18,9 @@ class Interrupted(Exception):
     def __init__(self, number: int, step: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name} after step {step}")
         self.number, self.step = number, step
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.number, self.step)
 
 
 class StopRequest:
@@ -28,8 +33,30 @@ class StopRequest:
     """
 
     def __init__(self, also: signal.Signals | None = None) -> None:
-        self.number: int | None = None
+        self._number = 0
+        self._shared: Any = None  # instead, where other processes are to see it
+        self._listens = True
         self._signals = SIGNALS if also is None else (*SIGNALS, also)
+
+    @property
+    def number(self) -> int | None:
+        """The signal; ``None`` where there was none."""
+        return (self._number if self._shared is None else self._shared.value) or None
+
+    @number.setter
+    def number(self, number: int | None) -> None:
+        if self._shared is None:
+            self._number = number or 0
+        else:
+            self._shared.value = number or 0
+
+    def share(self) -> None:
+        """Let processes that are spawned with this object see the request; they do not listen to signals themselves."""
+        if self._shared is None:
+            self._shared = multiprocessing.get_context("spawn").Value("i", self._number, lock=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_listens": False}
 
     @contextmanager
     def listening(self) -> Iterator[StopRequest]:
@@ -47,7 +74,7 @@ class StopRequest:
 
     def take_over(self) -> None:
         """Handle the signals, also where Lightning, which would exit without a checkpoint, has installed its own handlers."""
-        if threading.current_thread() is threading.main_thread():
+        if self._listens and threading.current_thread() is threading.main_thread():
             for number in self._signals:
                 signal.signal(number, self._note)
 

@@ -28,6 +28,9 @@ class Diverged(Exception):
         super().__init__("; ".join(f"the loss of seed {seed} is not finite at step {step}" for seed, step in steps.items()))
         self.steps = steps
 
+    def __reduce__(self) -> tuple:
+        return type(self), (self.steps,)
+
 
 class Task(LightningModule, ABC):
     """A LightningModule over R replicas, one per seed.

@@ -128,7 +128,7 @@ class GenerativeConfig:
         clip_grad_norm: bound on the norm of a network's gradient; default: none.
         compile: let torch compile the networks.
         num_samples: images of a grid.
-        images: draw a grid at every evaluation.
+        images: save a grid at every evaluation, in ``images`` below the trainer's ``default_root_dir``.
     """
 
     data_kind: ClassVar[str] = "images"
@@ -159,10 +159,10 @@ class GenerativeConfig:
 
 @dataclass
 class GanConfig(GenerativeConfig):
-    """Options of the GAN. Those that are null are given by the reading and the data.
+    """Options of the GAN; the defaults are the released code's for CIFAR10.
 
     Args:
-        epochs: 200, or 100 for CelebA.
+        epochs: 200; the paper has 100 for CelebA.
         latent_dim: of the noise: 32 in the released code, 100 in the paper.
         last_relu: a ReLU before the generator's last convolution, as in the released code; the paper has none.
         pixel_range: of the real images: ``unit``, [0, 1], in the released code, although the generator ends in a Tanh;
@@ -170,16 +170,16 @@ class GanConfig(GenerativeConfig):
         discriminator_steps: ``separate``: a step on real and one on generated images, as released; ``joint``: one on both.
         pretraining_steps: of the DSWD's push-forward on its penalty alone, before the first step.
         width: channels of the networks, 64 in the paper.
-        evaluate_epochs: metrics and samples are taken after the first epoch and every n-th: 10th, or 5th for CelebA.
-        evaluate_every: the same in iterations, instead.
-        fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights can be had.
-        num_fid_samples: generated images of an FID, against all of the train split.
-        fid_weights: file of the Inception weights; default: a known file, or a download.
+        evaluate_epochs: epochs between two evaluations, besides that after the first epoch.
+        evaluate_every: iterations between two evaluations, instead.
+        fid: ``true``, ``false``, or ``auto``: where torch sees a GPU (a CPU takes hours for one) and the weights are there or can be
+            fetched.
+        num_fid_samples: generated images of an FID, against all images of the train split.
+        fid_weights: file of the Inception weights; default: torch's cache, into which they are fetched.
         fid_cache_dir: where the moments of the real images are kept.
     """
 
     name: str = "gan"
-    latent_dim: int = 32
     last_relu: bool = True
     pixel_range: str = "unit"
     discriminator_steps: str = "separate"
@@ -195,10 +195,8 @@ class GanConfig(GenerativeConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
-        if self.pixel_range is not None:
-            check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
-        self.fid = self.fid.lower()  # of YAML's true and false
-        check_choice("fid", self.fid, ["auto", "true", "false"])
+        check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
+        self.fid = check_switch("fid", self.fid)
         check_at_least("num_fid_samples", self.num_fid_samples, 2, whole=True)
         check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
         for name in ("width", "evaluate_epochs", "evaluate_every"):
@@ -213,26 +211,28 @@ class GeneratorConfig(GenerativeConfig):
     Args:
         hidden: units of the generator's first hidden layer; the others have two and four times as many.
         output: what the generator ends in: ``relu``, as its other layers, or ``sigmoid``.
-        evaluate_every: iterations from one evaluation to the next; the first comes after the first.
-        num_w2_samples: test images, and as many generated ones, between which W2 and SWD are computed; default: 2000, or all if there are
-            fewer; 10000 as published, which takes half a minute and 1.8 GB each time.
+        evaluate_every: iterations between two evaluations, besides that after the first iteration.
+        num_w2_samples: at most this many test images, and as many generated ones, between which W2 and SWD are computed; 10000 as
+            published, which takes half a minute and 1.8 GB each time.
         num_swd_projections: directions of that SWD; 10000 as published.
+        mnist_frechet: the Frechet distance on features of a network for digits: ``true``, which trains that network where it is not on
+            disk, ``false``, or ``auto``: where the data are MNIST and it is.
     """
 
     name: str = "generator"
-    latent_dim: int = 32
     hidden: int = 100
     output: str = "relu"
     evaluate_every: int = 100
     num_w2_samples: int = 2000
     num_swd_projections: int = 1000
+    mnist_frechet: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("output", self.output, OUTPUTS)
+        self.mnist_frechet = check_switch("mnist_frechet", self.mnist_frechet)
         for name in ("hidden", "evaluate_every", "num_w2_samples", "num_swd_projections"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
+            check_at_least(name, getattr(self, name), 1, whole=True)
 
 
 @dataclass
@@ -244,17 +244,18 @@ class SwaeConfig:
         latent_dim: dimension of the code; 2 but for ``gaussian`` and ``mixture``.
         bce_weight: of the binary cross-entropy in the loss.
         l1_weight: of the absolute error in the loss.
-        distance_weight: of the distance in the loss; the reading's value by default.
-        squared: whether the distance enters the loss squared; the reading's value by default.
+        distance_weight: of the distance in the loss.
+        squared: whether the distance enters the loss squared.
         normalise: mean and standard deviation by which the encoder's images, in [0, 1], are normalised.
         lr: RMSprop's learning rate.
         alpha: RMSprop's decay rate.
         batch_size: images per step, and points of the prior.
         epochs: of training.
         iterations: steps, instead of epochs.
-        evaluate_every: metrics are computed at the first iteration and at every n-th; default: every epoch.
-        num_w2_samples: test codes of which W2 is taken, against as many points of the prior; all, if there are fewer.
-        images: save images of the run when it is done.
+        evaluate_every: iterations between two evaluations, besides that after the first iteration; default: an epoch.
+        num_w2_samples: at most this many test codes, and as many points of the prior, between which W2 is computed.
+        mnist_frechet: as of the generator, for decoded points of the prior.
+        images: draw the run at its end.
     """
 
     data_kind: ClassVar[str] = "images"
@@ -273,6 +274,7 @@ class SwaeConfig:
     iterations: int | None = None
     evaluate_every: int | None = None
     num_w2_samples: int = 2000
+    mnist_frechet: str = "auto"
     images: bool = neutral(True)
 
     def __post_init__(self) -> None:
@@ -281,8 +283,8 @@ class SwaeConfig:
                 check_at_least(name, getattr(self, name), 1, whole=True)
         check_prior(self.prior, self.latent_dim)
         for name in ("bce_weight", "l1_weight", "distance_weight"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 0)
+            check_at_least(name, getattr(self, name), 0)
+        self.mnist_frechet = check_switch("mnist_frechet", self.mnist_frechet)
         if len(self.normalise) != 2 or not self.normalise[1] > 0:
             raise ValueError(f"normalise must be a mean and a standard deviation above 0; got {self.normalise}")
         check_at_least("lr", self.lr, 0, strictly=True)
@@ -328,3 +330,14 @@ class ColorTransferConfig:
         check_at_least("lr", self.lr, 0, strictly=True)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
+
+
+def check_switch(name: str, value: str | bool) -> str:
+    """``true``, ``false`` or ``auto``, also from a boolean of YAML or Python.
+
+    Raises:
+        ValueError: something else.
+    """
+    value = str(value).lower()
+    check_choice(name, value, ["auto", "true", "false"])
+    return value

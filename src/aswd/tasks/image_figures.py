@@ -1,4 +1,4 @@
-"""Pictures of the tasks that generate images: grids of samples, and curves of metrics."""
+"""Images of the tasks that generate images: grids of samples, and curves of metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aswd.utils.statistics import mean_and_band
 
 
 def tiled(images: np.ndarray, columns: int | None = None, gap: int = 2) -> np.ndarray:
-    """One picture ``[height, width, channels]`` of many, ``images [n, channels, height, width]``, row by row with gaps in between.
+    """One image ``[height, width, channels]`` of many, ``images [n, channels, height, width]``, row by row with gaps in between.
 
     >>> tiled(np.zeros((5, 3, 8, 8), np.uint8), columns=3).shape
     (18, 28, 3)
@@ -22,8 +22,8 @@ def tiled(images: np.ndarray, columns: int | None = None, gap: int = 2) -> np.nd
     columns = columns or math.ceil(math.sqrt(n))
     rows = math.ceil(n / columns)
     sheet = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap, channels), 255, images.dtype)
-    for place, image in enumerate(images):
-        top, left = place // columns * (height + gap), place % columns * (width + gap)
+    for index, image in enumerate(images):
+        top, left = index // columns * (height + gap), index % columns * (width + gap)
         sheet[top : top + height, left : left + width] = image.transpose(1, 2, 0)
     return sheet
 
@@ -33,7 +33,7 @@ def grid(path: Path, images: np.ndarray, columns: int | None = None) -> Path:
     from PIL import Image
 
     if images.dtype != np.uint8:
-        raise ValueError(f"images must be uint8, so that nothing is clipped or wrapped here; got {images.dtype}")
+        raise ValueError(f"images must be uint8, so that nothing is clipped or wraps around here; got {images.dtype}")
     magnification = max(1, 64 // images.shape[-1])
     images = images.repeat(magnification, axis=2).repeat(magnification, axis=3)
     sheet = Image.fromarray(tiled(images, columns).squeeze())
@@ -42,7 +42,7 @@ def grid(path: Path, images: np.ndarray, columns: int | None = None) -> Path:
 
 
 def curve(path: Path, metrics: MetricHistory, name: str, title: str) -> Path:
-    """A metric against the iteration, where it was taken; of several seeds their mean and its 95 % band."""
+    """A metric against the iteration, where it was computed; of several seeds their mean and its 95 % band."""
     from matplotlib.figure import Figure
 
     values = np.asarray(metrics.values[name])

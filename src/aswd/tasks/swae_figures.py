@@ -1,4 +1,4 @@
-"""Pictures of an autoencoder: its curves, its codes beside the prior, reconstructions, decoded samples, a walk over the codes."""
+"""Images of an autoencoder: its curves, its codes beside the prior, reconstructions, decoded samples, a walk over the codes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from aswd.tasks import image_figures
 from aswd.utils.files import write_atomically
 from aswd.utils.metric_history import MetricHistory
 
-COLUMNS, WALK = 10, 20  # pictures in a row of a sheet, and of the walk
+COLUMNS, WALK = 10, 20  # images in a row of a sheet, and of the walk
 _CURVES = {
     "w2": "W2(prior, test codes)",
-    "bce": "test BCE a pixel, nats",
-    "l1": "test L1 a pixel",
+    "bce": "test BCE per pixel, nats",
+    "l1": "test L1 per pixel",
     "distance_value": "distance, last batch",
 }
 
@@ -42,7 +42,7 @@ def pairs(path: Path, originals: np.ndarray, reconstructions: np.ndarray) -> Pat
     """Rows of originals, each above the row of its reconstructions; a last row that is not full is left out."""
     width = min(COLUMNS, len(originals))
     full = len(originals) // width * width
-    rows = [one[:full].reshape(-1, 1, width, *one.shape[1:]) for one in (originals, reconstructions)]
+    rows = [images[:full].reshape(-1, 1, width, *images.shape[1:]) for images in (originals, reconstructions)]
     return sheet(path, np.concatenate(rows, 1).reshape(-1, *originals.shape[1:]), width)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
 
-from aswd.config.resolution import import_target
+from aswd.config.targets import import_target
 from aswd.tracking.naming import Names, media, media_name
 from aswd.tracking.registry import LOGGERS
 from aswd.tracking.session import STEP, TIMEOUT, imported, is_online, sentence

@@ -22,6 +22,7 @@ class Entry:
         about: one line for listings.
         defaults: values of options that belong to the name.
         brings: the choice of other groups that it needs by default, such as ``{"data": "mnist"}``.
+        is_listed: whether the name itself can be chosen; not that of a configuration file with a ``_target_``, which Hydra finds.
     """
 
     target: Any
@@ -29,11 +30,16 @@ class Entry:
     about: str = ""
     defaults: dict[str, Any] = field(default_factory=dict)
     brings: dict[str, str] = field(default_factory=dict)
+    is_listed: bool = True
 
     @property
     def module(self) -> str:
         """Name of the module that has the class."""
         return self.target.partition(":")[0] if isinstance(self.target, str) else self.target.__module__
+
+    def as_target(self) -> dict[str, str]:
+        """``{"_target_": ...}`` for what a configuration file brought by it, so that another process finds it too; else nothing."""
+        return {} if self.is_listed else {"_target_": f"{self.target.__module__}.{self.target.__qualname__}"}
 
 
 class Registry:
@@ -50,7 +56,7 @@ class Registry:
         self._entries = dict(entries)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return (name for name, entry in self._entries.items() if entry.is_listed)
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries

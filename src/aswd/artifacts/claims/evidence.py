@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from aswd.artifacts.cells import Cell
-from aswd.config.resolution import import_target
+from aswd.config.targets import import_target
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 from aswd.utils.statistics import mean_and_band

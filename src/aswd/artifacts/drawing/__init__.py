@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
 from aswd.artifacts.claims import Verdict
-from aswd.config.resolution import import_target
+from aswd.config.targets import import_target
 from aswd.utils.errors import UserError
 
 

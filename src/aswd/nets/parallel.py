@@ -1,4 +1,4 @@
-"""One batch shared by several processes: what they tell each other."""
+"""One batch shared by several processes, which Lightning starts and joins: what they exchange."""
 
 from __future__ import annotations
 
@@ -15,20 +15,27 @@ def world_size() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-def share(whole: Tensor, dim: int = 0) -> Tensor:
-    """This process's part of a batch."""
+def own_part(whole: Tensor, dim: int = 0) -> Tensor:
+    """The part of a batch that belongs to this process."""
     return whole if world_size() == 1 else whole.chunk(world_size(), dim)[dist.get_rank()]
 
 
-def gathered(part: Tensor, dim: int = 0) -> Tensor:
-    """The whole batch from the parts of all processes, with a gradient.
+def gather(part: Tensor, dim: int = 0) -> Tensor:
+    """The whole batch from the equal parts of all processes, with a gradient.
 
-    All processes must make the same scalar of it. Their gradients are then averaged (:func:`average_gradients`), while each has only
-    what comes by way of its own part: hence the factor in the backward pass.
+    All processes must compute the same scalar from it, and average their gradients. Each has only what comes by way of its own part:
+    hence the factor W in the backward pass.
     """
     return part if world_size() == 1 else _Gather.apply(part, dim)
 
 
+def total(value: Tensor) -> Tensor:
+    """The sum of ``value`` over all processes, with a gradient."""
+    return value if world_size() == 1 else _Sum.apply(value)
+
+
+# torch's own collectives with gradients (torch.distributed.nn, on which Lightning's all_gather stands) are deprecated, and their backward
+# pass over gloo scrambles gradients that are not contiguous.
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, part: Tensor, dim: int) -> Tensor:
@@ -39,32 +46,27 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return share(grad, ctx.dim) * world_size(), None
-
-
-def summed(value: Tensor) -> Tensor:
-    """The sum over all processes, with a gradient: what one of them does to its part, all of them feel."""
-    return value if world_size() == 1 else _Sum.apply(value)
+        return own_part(grad, ctx.dim) * world_size(), None
 
 
 class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
-        return _all_reduced(value)
+        return _reduce(value)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return _all_reduced(grad)
+        return _reduce(grad)
 
 
-def _all_reduced(value: Tensor) -> Tensor:
-    total = value.clone(memory_format=torch.contiguous_format)
-    dist.all_reduce(total)
-    return total
+def _reduce(value: Tensor) -> Tensor:
+    copy = value.clone(memory_format=torch.contiguous_format)
+    dist.all_reduce(copy)
+    return copy
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:
-    """Give all processes the mean of their gradients."""
+    """Set the gradients of ``parameters`` to their mean over all processes."""
     if world_size() == 1:
         return
     grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
