@@ -1,11 +1,12 @@
-"""Verdicts on numbers made up so that the answer is known."""
+"""Verdicts on made-up numbers with known answers."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, judge
+from aswd.artifacts.claims import CLAIMS, FAILS, HOLDS, OPEN, Evidence, claim, evidence, judge, load_claim
+from aswd.utils.errors import UserError
 
 
 def cell(data, label, values, curve=None, norms=(), failed=0):
@@ -21,10 +22,10 @@ def cell(data, label, values, curve=None, norms=(), failed=0):
     )
 
 
-def verdict(claim, found):
-    (one,) = judge((claim,), found, "log10_w2")
-    assert one.text == CLAIMS[claim][0]
-    return one.verdict
+def verdict(name, cells):
+    (result,) = judge((name,), cells, "log10_w2")
+    assert result.text == CLAIMS[name].text
+    return result.verdict
 
 
 def flows(**finals):
@@ -37,15 +38,15 @@ LOW, HIGH, WILD = [-4.8, -4.7, -4.9, -4.8], [-3.9, -3.8, -4.0, -3.9], [-6.0, -1.
 def test_differences_are_paired_by_seed():
     """Seeds differ by orders of magnitude, yet one is always a tenth below the other."""
     base = np.array([-1.0, -4.0, -2.5, -6.0])
-    evidence = Evidence(flows(knot={"ASWD": base - 0.1, "Linear": base}), "log10_w2")
-    assert evidence.below("knot", "ASWD", "Linear") is True
-    assert evidence.below("knot", "Linear", "ASWD") is False
-    assert evidence.difference("knot", "ASWD", "Linear")[0] == pytest.approx(-0.1)
+    known = Evidence(flows(knot={"ASWD": base - 0.1, "Linear": base}), "log10_w2")
+    assert known.below("knot", "ASWD", "Linear") is True
+    assert known.below("knot", "Linear", "ASWD") is False
+    assert known.difference("knot", "ASWD", "Linear")[0] == pytest.approx(-0.1)
 
 
 def test_only_common_seeds_count_and_one_is_not_enough():
-    one, other = cell("knot", "ASWD", [1.0, 2.0, 3.0]), cell("knot", "Linear", [2.0])
-    assert Evidence([one, other], "log10_w2").below("knot", "ASWD", "Linear") is None
+    first, second = cell("knot", "ASWD", [1.0, 2.0, 3.0]), cell("knot", "Linear", [2.0])
+    assert Evidence([first, second], "log10_w2").below("knot", "ASWD", "Linear") is None
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_f2_compares_iterations_to_the_level_of_swd():
     ],
 )
 def test_p1(swd, aswd, expected):
-    from aswd.artifacts.kinds.projections import _p1
+    from aswd.artifacts.drawing.projections import _p1
 
     assert _p1({"SWD": dict(enumerate(swd)), "ASWD": dict(enumerate(aswd))}).verdict == expected
 
@@ -123,3 +124,50 @@ def test_readings():
     readings = {"ASWD": LOW, "ASWD (paper)": LOW, "ASWD (algorithm1)": LOW, "Linear": HIGH}
     assert verdict("R1", flows(knot=readings, gaussians_25={**readings, "ASWD (paper)": [0.0] * 4})) == HOLDS
     assert verdict("R1", flows(knot={**readings, "ASWD (paper)": [0.0] * 4}, heart=readings)) == FAILS
+
+
+def test_the_confidence_level_is_one_constant(monkeypatch):
+    """Differences whose 95 % interval contains zero and whose 80 % interval does not."""
+    cells = flows(knot={"ASWD": [-1.0, -1.0, -1.0], "Linear": [-0.8, -0.9, -0.4]})
+    assert verdict("F1", cells) == OPEN
+    monkeypatch.setattr(evidence, "CONFIDENCE", 0.8)
+    assert verdict("F1", cells) == HOLDS
+
+
+def test_a_claim_that_cannot_be_judged_is_not_decided_and_says_why():
+    (result,) = judge(("A6",), flows(knot={"Mine": LOW}), "log10_w2")
+    assert (result.verdict, "no series 'MAX-GSW-NN 1' on knot" in result.numbers) == (OPEN, True)
+
+
+def always(known):
+    """The answer is always yes."""
+    return True, f"{len(known.cells)} cells"
+
+
+def strange(known):
+    return "perhaps", ""
+
+
+def test_claims_of_others_by_dotted_name_or_decorator(monkeypatch):
+    cells = flows(knot={"Mine": LOW})
+    (result,) = judge((f"{__name__}.always",), cells, "log10_w2")
+    assert (result.claim, result.text, result.verdict, result.numbers) == ("always", "The answer is always yes.", HOLDS, "1 cells")
+    assert judge((f"{__name__}.strange",), cells, "log10_w2")[0].verdict == OPEN
+    monkeypatch.setattr(evidence, "CLAIMS", dict(CLAIMS))
+    claim("X1", "Registered.")(lambda known: (False, "no"))
+    assert judge(("X1",), cells, "log10_w2")[0].verdict == FAILS
+    with pytest.raises(ValueError, match=r"the name 'F1' is taken by the claim of aswd\.artifacts\.claims\.flow"):
+        claim("F1", "Another.")(always)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("F11", "mine.yaml: claims must be known, .* got 'F11': known are: A1"),
+        ("no_such_module.claim", "mine.yaml: claims must name a class or function that can be imported; got 'no_such_module.claim'"),
+        (f"{__name__}.LOW", "mine.yaml: claims must name functions of the evidence"),
+    ],
+)
+def test_unknown_claims_are_a_sentence(name, sentence):
+    with pytest.raises(UserError, match=sentence):
+        load_claim(name, "mine.yaml")

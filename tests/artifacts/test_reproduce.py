@@ -1,11 +1,7 @@
-"""Artifacts and the report through the real commands."""
+"""Artifacts through the real commands."""
 
 import json
-import re
-import shutil
-import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pandas
 import pytest
@@ -53,8 +49,8 @@ def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys):
         assert (taken["n"] == artifact.scale("smoke").seeds).all()
         assert taken["mean"].notna().all()
         assert (folder / "figure.png").stat().st_size > 10_000
-        outcome = json.loads((folder / "outcome.json").read_text())
-        assert [verdict["claim"] for verdict in outcome["verdicts"]] == list(artifact.claims)
+        summary = json.loads((folder / "summary.json").read_text())
+        assert [verdict["claim"] for verdict in summary["verdicts"]] == list(artifact.claims)
         assert r"\toprule" in (folder / "table.tex").read_text()
     assert main(["report", f"paths.output_dir={tmp_path}"]) == 0
 
@@ -69,9 +65,9 @@ def test_every_artifact_of_the_flow_runs_at_smoke_scale(name, tmp_path, capsys):
     frame = pandas.read_csv(folder / "table.csv")
     assert len(frame) == len(artifact.data) * len(artifact.series)
     assert (frame["n"] == 2).all()
-    assert {"figure.png", "figure.pdf", "curves.csv", "table.md", "table.tex", "outcome.json"} <= {path.name for path in folder.iterdir()}
-    outcome = json.loads((folder / "outcome.json").read_text())
-    assert [verdict["claim"] for verdict in outcome["verdicts"]] == list(artifact.claims)
+    assert {"figure.png", "figure.pdf", "curves.csv", "table.md", "table.tex", "summary.json"} <= {path.name for path in folder.iterdir()}
+    summary = json.loads((folder / "summary.json").read_text())
+    assert [verdict["claim"] for verdict in summary["verdicts"]] == list(artifact.claims)
     capsys.readouterr()
     assert reproduce(tmp_path, name) == 0
     assert f"{len(frame)} of {len(frame)} cells are done; 0 to run" in capsys.readouterr().out
@@ -79,26 +75,25 @@ def test_every_artifact_of_the_flow_runs_at_smoke_scale(name, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_all_goes_on_past_what_cannot_be_made_and_ends_with_the_report(tmp_path, monkeypatch, capsys):
-    from aswd.artifacts import everything
-    from aswd.artifacts.kinds import projections
+    from aswd.artifacts import reproduce_all
+    from aswd.artifacts.drawing import projections
 
     monkeypatch.setattr(projections, "CALLS", 10)
     few = [load("projections"), replace(load("table1"), name="no_such"), load("ablation_large_lambda")]
-    monkeypatch.setattr(everything, "artifacts", lambda: iter(few))
+    monkeypatch.setattr(reproduce_all, "artifacts", lambda config_dirs: few)
     command = [
         "reproduce",
         "all",
         "--scale",
         "smoke",
-        "--output-dir",
-        str(tmp_path),
+        f"paths.output_dir={tmp_path}",
         "trainer.max_steps=3",
         "trainer.enable_progress_bar=false",
     ]
     assert main(command) == 1
     said = capsys.readouterr()
-    assert "2 of 3 artifacts are as asked for" in said.out
-    assert "no_such could not be made" in said.err
+    assert "2 of 3 artifacts were reproduced" in said.out
+    assert "no_such could not be reproduced" in said.err
     assert {folder.name for folder in (tmp_path / "artifacts").iterdir()} == {"projections", "ablation_large_lambda"}
     assert (tmp_path / "report" / "index.html").exists()
 
@@ -106,7 +101,10 @@ def test_all_goes_on_past_what_cannot_be_made_and_ends_with_the_report(tmp_path,
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["task.iterations=3"], "task.iterations=3 must be left out: all takes options of launcher, logger, trainer only"),
+        (
+            ["task.iterations=3"],
+            "task.iterations=3 must be left out: all takes options of launcher, logger, trainer, paths, plugins, force only",
+        ),
         (["launcher=poool"], "launcher has no choice 'poool': did you mean pool?"),
         (["--scale", "smok"], "--scale must be one of smoke, laptop, paper"),
     ],
@@ -121,7 +119,7 @@ def test_a_mistake_in_all_is_told_once_and_before_anything_is_run(arguments, sen
 
 @pytest.mark.slow
 def test_the_first_figure_is_measured_on_the_distances(tmp_path, monkeypatch, capsys):
-    from aswd.artifacts.kinds import projections
+    from aswd.artifacts.drawing import projections
 
     monkeypatch.setattr(projections, "CALLS", 10)
     assert main(["reproduce", "projections", "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 0
@@ -137,15 +135,15 @@ def test_the_first_figure_is_measured_on_the_distances(tmp_path, monkeypatch, ca
 
 
 def test_failures_are_passed_over_and_shown_and_the_next_start_completes(tmp_path, capsys, monkeypatch):
-    real = Flow.evaluate
+    real = Flow.validation_step
 
-    def evaluate(self):
+    def validation_step(self, *batch):
         if self.distance.name == "dswd":
             raise RuntimeError("a cosmic ray")
-        return real(self)
+        return real(self, *batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Flow, "evaluate", evaluate)
+        patch.setattr(Flow, "validation_step", validation_step)
         assert reproduce(tmp_path, "flow_main") == 1
     assert "RuntimeError: a cosmic ray" in capsys.readouterr().err
     (folder,) = (tmp_path / "artifacts/flow_main").iterdir()
@@ -173,7 +171,7 @@ def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept
     finally:
         locks.release()
     err = capsys.readouterr().err
-    assert "1 runs have no log10_w2 and are left out of it" in err
+    assert "1 runs have no log10_w2 and are left out" in err
     assert "drawn with 47 of 48 runs" in err
     assert json.loads(old.read_text()) == content
 
@@ -186,7 +184,7 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
         assert main(["reproduce", name, *where]) == 1
     assert started == [[(0,), (1,)] * 12, [(0, 1)] * 24]
     assert main(["reproduce", "flow_main", *where, "launcher=slurm", "launcher.wait=false"]) == 0  # asked only to submit
-    monkeypatch.setattr("aswd.artifacts.cells.Cell.done", property(lambda cell: list(cell.spec.seeds)))
+    monkeypatch.setattr("aswd.artifacts.cells.Cell.done", property(lambda cell: list(cell.config.seeds)))
     monkeypatch.setattr("aswd.artifacts.tables.table", lambda *_: pandas.DataFrame({"n": [0]}))
     started.clear()
     for options in ([], ["force=true"]):
@@ -197,12 +195,12 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
 def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "24 cells of which the store knows nothing like" in out
+    assert "24 cells without similar runs in the store" in out
     assert not (tmp_path / "runs").exists()
     assert main(["train", "distance=aswd", "data=knot", "distance.num_projections=20", f"paths.output_dir={tmp_path}", *TINY]) == 0
     capsys.readouterr()
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
-    assert "16 cells of which the store knows nothing like" in capsys.readouterr().out
+    assert "16 cells without similar runs in the store" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -210,10 +208,10 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     [
         (["reproduce", "flow_man"], "aswd reproduce: there is no artifact 'flow_man': did you mean flow_main"),
         (["reproduce", "flow_main", "--scale", "huge"], "aswd reproduce: --scale must be one of smoke, laptop, paper"),
-        (["reproduce", "flow_main", "--reading", "text"], "aswd reproduce: reading must be one of"),
+        (["reproduce", "flow_main", "--reading", "text"], "aswd reproduce: reading has no choice 'text'"),
         (["reproduce", "flow_main", "task.iteration=3"], "aswd reproduce: task.iteration is not an option: did you mean task.iterations"),
         (["reproduce", "table1", "data=celeba"], "aswd reproduce: data=celeba must be left out: table1 has its own"),
-        (["report", "--output-dir", "/nowhere"], "aswd report: no artifact was made in /nowhere yet"),
+        (["report", "paths.output_dir=/nowhere"], "aswd report: there is no artifact in /nowhere yet"),
     ],
 )
 def test_mistakes_end_in_one_sentence(arguments, sentence, capsys):
@@ -223,58 +221,79 @@ def test_mistakes_end_in_one_sentence(arguments, sentence, capsys):
     assert err.count("\n") == 1
 
 
-class Page(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.images, self.links, self.anchors = [], [], []
-        self.feed(text)
+DRAWING = """
+from matplotlib.figure import Figure
 
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if tag == "img":
-            self.images.append(attributes["src"])
-        if tag == "a":
-            self.links.append(attributes["href"])
-        if "id" in attributes:
-            self.anchors.append(attributes["id"])
+def draw(artifact, cells, heading):
+    figure = Figure()
+    figure.subplots().bar([cell.label for cell in cells], [cell.finals(artifact.metric)[0] for cell in cells])
+    figure.suptitle(heading)
+    return figure
 
+def no_worse(evidence):
+    \"\"\"Mine is no worse than the others.\"\"\"
+    return evidence.below("knot", "Mine", "Linear"), "compared on the knot"
+"""
+PLUGIN = """
+from aswd.artifacts.claims import claim
+from aswd.distances import register
 
-PROBE = """<script>window.onload = () => { document.body.dataset.found = JSON.stringify({
-  images: [...document.images].filter(i => i.complete && i.naturalWidth > 0).length,
-  broken: [...document.links].filter(a => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length}); };</script></body>"""
+@register("gap_of_means")
+def gap(x, y, factor: float = 1.0):
+    return factor * (x.mean(-2) - y.mean(-2)).norm(dim=-1)
 
-
-@pytest.fixture(scope="module")
-def report_page(tmp_path_factory):
-    """The report of one figure in two readings."""
-    folder = tmp_path_factory.mktemp("report")
-    assert reproduce(folder, "flow_main") == 0
-    assert reproduce(folder, "flow_main", "--reading", "paper") == 0
-    assert main(["report", f"paths.output_dir={folder}"]) == 0
-    return folder / "report" / "index.html"
-
-
-@pytest.mark.slow
-def test_the_report_is_one_page_that_needs_nothing(report_page):
-    page = Page(report_page.read_text())
-    assert len(page.images) == 2
-    assert all(source.startswith("data:image/png;base64,") for source in page.images)
-    assert page.links
-    assert all(link.removeprefix("#") in page.anchors for link in page.links)
-    assert not re.search(r"https?://", report_page.read_text())
-    assert report_page.with_name("report.md").read_text().count("## Figure 2") == 2
-    assert report_page.with_name("tables.tex").read_text().count(r"\toprule") == 2
+@claim("Q7", "Registered by the plug-in.")
+def q7(evidence):
+    return None, f"{len(evidence.labels)} series"
+"""
+MINE = """# A distance of mine beside ours.
+like: flow_full
+title: Mine <b>against</b> ours
+number: Extra
+draw: my_drawing.draw
+data: [knot]
+series:
+  - {label: Mine, distance: gap_of_means, overrides: [distance.factor=2]}
+  - {label: Linear, distance: swd}
+scales:
+  tiny: {seeds: 2, num_projections: 5, overrides: [task.iterations=3, data.num_samples=20]}
+claims: [Q7, my_drawing.no_worse]
+"""
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+def test_an_artifact_in_the_user_s_folder_with_a_drawing_a_claim_and_a_distance_of_their_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine" / "artifact").mkdir(parents=True)
+    (tmp_path / "mine" / "artifact" / "gap.yaml").write_text(MINE)
+    (tmp_path / "my_drawing.py").write_text(DRAWING)
+    (tmp_path / "gap_plugin.py").write_text(PLUGIN)
+    where = ["--config-dir", "mine", "plugins=gap_plugin.py", "paths.output_dir=results"]
+    assert main(["list", "artifacts", "--config-dir", "mine"]) == 0
+    assert "A distance of mine beside ours." in capsys.readouterr().out
+    assert main(["reproduce", "gap", "--scale", "tiny", *where, "trainer.enable_progress_bar=false"]) == 0, capsys.readouterr().err
+    folder = tmp_path / "results" / "artifacts" / "gap" / "reference-tiny"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert [(v["claim"], v["text"]) for v in summary["verdicts"]] == [
+        ("Q7", "Registered by the plug-in."),
+        ("no_worse", "Mine is no worse than the others."),
+    ]
+    assert (summary["runs"], summary["of"], summary["changes"]) == (4, 4, {})
+    assert set(pandas.read_csv(folder / "table.csv")["label"]) == {"Mine", "Linear"}
+    assert main(["report", "paths.output_dir=results"]) == 0
+    assert "Extra: Mine &lt;b&gt;against&lt;/b&gt; ours" in (tmp_path / "results" / "report" / "index.html").read_text()
+    assert main(["reproduce", "gap", "--scale", "tiny", *where, "task.lr=0.5", "--dry-run"]) == 0
+    assert not (tmp_path / "outputs").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine to open the page with")
-def test_a_real_browser_opens_the_report(report_page, tmp_path):
-    probe = tmp_path / "probe.html"
-    probe.write_text(report_page.read_text().replace("</body>", PROBE))
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}"]
-    done = subprocess.run([*command, "--dump-dom", probe.as_uri()], capture_output=True, text=True, timeout=120)
-    assert "&quot;images&quot;:2,&quot;broken&quot;:0" in done.stdout
-    assert "CONSOLE" not in done.stderr
+def test_runs_are_labelled_for_wandb_and_draw_no_images_of_their_own():
+    from aswd.artifacts.cells import cells
+    from aswd.artifacts.reproduce import _configs
+
+    (cell, *_) = cells(load("flow_main"), "smoke", "reference", ["logger=wandb", "logger.wandb.tags=[a]"])
+    (config,) = _configs("flow_main", cell)
+    assert config.loggers["wandb"].tags == ["a", "flow_main"]
+    assert config.loggers["wandb"].labels == {"series_flow_main": cell.label}
+    assert config.task.images is False
+    assert config.key == cell.config.key
+    (cell, *_) = cells(load("flow_main"), "smoke", "reference")
+    assert "wandb" not in _configs("flow_main", cell)[0].loggers

@@ -257,7 +257,7 @@ def test_killed_again_and_again_a_run_ends_with_the_same_bits(tmp_path):
         time.sleep(random.random() * 0.2)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
-        assert run.state is RunState.CUT_OFF, err
+        assert run.state is RunState.INTERRUPTED, err
         if number == signal.SIGKILL:
             assert process.returncode == -number
         else:

@@ -107,7 +107,7 @@ def test_keys_of_finished_runs_stay_what_they_are():
     assert [config.key for config in runs] == KEYS
 
 
-KEYS = ["", "", ""]
+KEYS = ["a9182b33e1", "bbb488d672", "aa5c7845b4"]
 
 
 def test_where_a_reading_changes_nothing_a_run_serves_both():

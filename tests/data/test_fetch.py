@@ -63,7 +63,7 @@ def test_data_are_asked_for_before_any_run_but_not_for_runs_that_are_done(tmp_pa
     with pytest.raises(UserError, match="got 'nowhere', which is no folder"):
         prepare_data([spec, missing])
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     missing.folder.parent.mkdir(parents=True)
     spec.folder.rename(missing.folder)
     prepare_data([missing])

@@ -46,7 +46,7 @@ def test_only_seeds_that_are_neither_done_nor_running_elsewhere_are_marked_faile
         outcomes = mark_failed(run, "the worker process was killed")
     finally:
         locks.release()
-    assert [outcome.word for outcome in outcomes] == ["done", "running", "failed"]
+    assert [outcome.status for outcome in outcomes] == ["done", "running", "failed"]
     assert [Run.of(run, seed).state for seed in range(3)] == [RunState.DONE, RunState.NEW, RunState.FAILED]
     assert Run.of(run, 2).status["reason"] == "the worker process was killed"
 
@@ -56,4 +56,4 @@ def test_a_failure_that_cannot_be_recorded_is_reported_once(tmp_path):
     run.folder.mkdir(parents=True)
     Run.of(run, 0).folder.write_text("a file where a folder should be\n")
     (outcome,) = mark_failed(run, "the worker process was killed")
-    assert (outcome.word, outcome.text) == ("failed", "the worker process was killed (File exists)")
+    assert (outcome.status, outcome.text) == ("failed", "the worker process was killed (File exists)")

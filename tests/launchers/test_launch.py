@@ -100,7 +100,7 @@ def test_a_sweep_leaves_a_record_and_a_single_run_none(tmp_path):
     runs = plan_runs(
         CommandLine([*SMALL, "trainer.max_steps=2", "distance=swd", "seed=0,1", f"paths.output_dir={tmp_path}"], multirun=True)
     )
-    outcomes = launch(runs, StopRequest(), lambda index, outcomes: results.append((index, [outcome.word for outcome in outcomes])))
+    outcomes = launch(runs, StopRequest(), lambda index, outcomes: results.append((index, [outcome.status for outcome in outcomes])))
     assert results == [(0, ["done"]), (1, ["done"])]
     assert [outcome.run.seed for outcome in outcomes] == [0, 1]
     (sweep,) = sweeps(tmp_path)

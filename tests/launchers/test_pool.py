@@ -79,5 +79,5 @@ def test_after_a_stop_request_the_workers_save_and_exit(tmp_path):
     assert "Traceback" not in text
     assert not any(Path(f"/proc/{worker}").exists() for worker in there)
     states = [run.state for run in map(Run, tmp_path.glob("runs/*/*/*/*/seed=*"))]
-    assert states == [RunState.CUT_OFF] * 2
+    assert states == [RunState.INTERRUPTED] * 2
     assert len(list(tmp_path.glob("runs/*/*/*/*/seed=*/checkpoints/*.ckpt"))) >= 2

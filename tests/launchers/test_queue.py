@@ -36,7 +36,7 @@ def runs_of(folder, seeds, **options):
 def results_of(runs):
     """What is reported for each run, by index."""
     results = {}
-    launch(runs, StopRequest(), lambda index, outcomes: results.setdefault(index, [(o.word, o.text) for o in outcomes]))
+    launch(runs, StopRequest(), lambda index, outcomes: results.setdefault(index, [(o.status, o.text) for o in outcomes]))
     return results
 
 
@@ -97,7 +97,7 @@ def test_a_stop_request_leaves_the_jobs_in_the_queue(tmp_path, system, monkeypat
     request, results = StopRequest(), []
     monkeypatch.setattr("aswd.launchers.base.Launcher.sleep", lambda *_: setattr(request, "number", 2))
     launch(runs_of(tmp_path, [0]), request, lambda index, outcomes: results.extend(outcomes))
-    assert [(outcome.word, outcome.text) for outcome in results] == [("running", "in the queue as job 1")]
+    assert [(outcome.status, outcome.text) for outcome in results] == [("running", "in the queue as job 1")]
     assert system.processes["1"].poll() is None
 
 

@@ -101,7 +101,7 @@ def test_fetched_and_checked(tmp_path, monkeypatch, weights):
     assert not (tmp_path / "checkpoints" / module.WEIGHTS).exists()
     monkeypatch.setattr(module, "CHECKSUM", digest(weights)[:8])
     assert inception_weights() == tmp_path / "checkpoints" / module.WEIGHTS
-    inception_weights().write_bytes(b"cut off")
+    inception_weights().write_bytes(b"interrupted")
     with pytest.raises(UserError, match="is damaged: its SHA-256 must begin with"):
         inception_weights()
 

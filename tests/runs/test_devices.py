@@ -26,12 +26,12 @@ def test_an_interrupted_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     options = ["trainer.devices=2", "task.iterations=14", "task.evaluate_every=4"]
     whole, parts = (tiny_gan(tmp_path / name, *options, distance="aswd") for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    assert expected.word == "done", expected.text
+    assert expected.status == "done", expected.text
     (outcome,) = cut_off(parts, monkeypatch, 10)
-    assert (outcome.word, outcome.signal) == ("interrupted", 15), outcome.text
+    assert (outcome.status, outcome.signal) == ("interrupted", 15), outcome.text
     assert latest_checkpoint(outcome.run.folder / "checkpoints").name == "step=000000010.ckpt"
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     images = [np.load(run.folder / "samples.npz")["images"] for run in (outcome.run, expected.run)]
     np.testing.assert_array_equal(*images)
@@ -61,16 +61,16 @@ def test_sigterm_saves_and_ends_all_processes(tmp_path):
 @pytest.mark.slow
 def test_a_failure_in_a_process_is_named_as_in_one(tmp_path):
     (outcome,) = execute_run(small_swae(tmp_path, "trainer.devices=2", "task.lr=1e30"))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert outcome.run.status["reason"] == "the loss of seed 0 is not finite at step 1"
     (outcome,) = execute_run(tiny_generator(tmp_path, "trainer.devices=2", "task.batch_size=64"))
-    assert (outcome.word, outcome.text) == ("failed", "ValueError: batch_size must be at most the number of images, 50; got 64")
+    assert (outcome.status, outcome.text) == ("failed", "ValueError: batch_size must be at most the number of images, 50; got 64")
 
 
 @pytest.mark.slow
 def test_another_strategy_than_ddp_is_refused(tmp_path):
     (outcome,) = execute_run(tiny_generator(tmp_path, "trainer.devices=2", "trainer.strategy=ddp_spawn", "task.iterations=1"))
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     try:
         spec = tiny_generator(tmp_path, "trainer.devices=2", "trainer.strategy=fsdp")
     except UserError:

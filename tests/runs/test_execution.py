@@ -22,7 +22,7 @@ from tests.runs.small import SMALL, small_spec
 
 
 def words(outcomes):
-    return [outcome.word for outcome in outcomes]
+    return [outcome.status for outcome in outcomes]
 
 
 def metrics_of(run):
@@ -82,7 +82,7 @@ def fragile_spec(folder, *overrides):
 def test_a_run_that_is_done_is_not_run_again_unless_forced(tmp_path):
     spec = small_spec(tmp_path)
     (first,) = execute_run(spec)
-    assert first.word == "done"
+    assert first.status == "done"
     stamp = (first.run.folder / "status.json").stat().st_mtime_ns
     assert words(execute_run(spec)) == ["skipped"]
     assert (first.run.folder / "status.json").stat().st_mtime_ns == stamp
@@ -112,11 +112,11 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeyp
     (expected,) = execute_run(whole)
     for steps in (1, 3, 10, 11, 24, 25):  # some of them are evaluated
         (outcome,) = cut_off(parts, monkeypatch, steps)
-        assert outcome.word == "interrupted"
+        assert outcome.status == "interrupted"
         assert outcome.signal == 15
-        assert outcome.run.state is RunState.CUT_OFF
+        assert outcome.run.state is RunState.INTERRUPTED
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     samples = [np.load(run.folder / "samples.npz") for run in (outcome.run, expected.run)]
     for name in samples[0]:
@@ -164,7 +164,7 @@ def test_a_damaged_checkpoint_is_named_and_the_last_good_one_used(tmp_path, monk
     (outcome,) = execute_run(parts)
     assert "step=000000016.ckpt is damaged" in capsys.readouterr().err
     assert len(list(folder.glob("step=000000016.ckpt.damaged-*"))) == 1
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     assert good.name == "step=000000008.ckpt"
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
 
@@ -185,7 +185,7 @@ def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
     locks = Locks()
     assert locks.acquire(Run.of(spec, 0).lock)
     (outcome,) = execute_run(spec)
-    assert outcome.word == "running"
+    assert outcome.status == "running"
     assert outcome.run.state is RunState.RUNNING
     locks.release()
     assert words(execute_run(spec)) == ["done"]
@@ -199,20 +199,20 @@ def test_a_failure_keeps_its_traceback_and_the_next_start_tries_again(tmp_path, 
     fragile |= {"call": 5, "do": fail}
     spec = fragile_spec(tmp_path)
     (outcome,) = execute_run(spec)
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert outcome.run.status["reason"] == "OSError: the disk is full"
     assert "in fail" in (outcome.run.folder / "error.txt").read_text()
     assert not outcome.run.lock.exists()
     fragile["call"] = None
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     assert not (outcome.run.folder / "error.txt").exists()
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_with_a_record(tmp_path, fragile):
     fragile |= {"call": 7, "do": lambda distance, values: values * math.nan}
     (outcome,) = execute_run(fragile_spec(tmp_path))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert outcome.run.status == {"status": "failed", "reason": "the loss of seed 0 is not finite at step 7", "step": 7}
 
 
@@ -304,7 +304,7 @@ def test_a_seal_of_garbage_is_a_damaged_checkpoint(tmp_path, monkeypatch):
 def test_the_number_of_frames_may_change_between_starts(tmp_path, monkeypatch):
     cut_off(small_spec(tmp_path), monkeypatch, 16)
     (outcome,) = execute_run(small_spec(tmp_path, "task.num_frames=7"))
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     # Of 30 (k/6)^2 those that were also of 30 (k/3)^2 until step 16: of steps 1 and 8 there are no frames.
     samples = np.load(outcome.run.folder / "samples.npz")
     assert samples["frame_steps"].tolist() == [0, 3, 13, 21, 30]
@@ -328,7 +328,7 @@ def test_a_lost_lock_stops_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(run_module, "Checkpoints", Robbed)
     (outcome,) = execute_run(small_spec(tmp_path))
-    assert outcome.word == "running"
+    assert outcome.status == "running"
     assert "taken over" in outcome.text
     assert not (outcome.run.folder / "status.json").exists()  # the folder is another's now
 
@@ -381,12 +381,12 @@ def test_interruption_names_signal_and_step():
 def test_arguments_of_the_trainer_do_what_lightning_says_and_resume_exactly(arguments, steps, tmp_path, monkeypatch):
     whole, parts = (small_spec(tmp_path / name, *arguments, distance="aswd") for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    assert expected.word == "done", expected.text
+    assert expected.status == "done", expected.text
     assert metrics_of(expected.run)[:, 0].tolist() == steps
     for step in (7, 10):
         assert words(cut_off(parts, monkeypatch, step)) == ["interrupted"]
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
 
 
@@ -402,7 +402,7 @@ def test_callbacks_of_lightning_work_beside_those_of_the_store(tmp_path, monkeyp
     more += [f"+callbacks.rates._target_={monitor}", f"+callbacks.best.dirpath={tmp_path / 'best'}", "task.lr=1e-6", "logger=tensorboard"]
     whole, parts = (small_spec(tmp_path / name, *more) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
-    assert expected.word == "done", expected.text
+    assert expected.status == "done", expected.text
     assert metrics_of(expected.run)[:, 0].tolist() == [1, 5, 10]  # two evaluations after the first were no better
     assert len(list((tmp_path / "best").glob("*.ckpt"))) == 1
     assert words(cut_off(parts, monkeypatch, 7)) == ["interrupted"]

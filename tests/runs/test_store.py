@@ -32,7 +32,7 @@ def test_a_record_tells_its_state(tmp_path):
     run = Run(tmp_path / "seed=3")
     assert run.state is RunState.NEW
     run.write_config("a: 1\n")
-    assert run.state is RunState.CUT_OFF
+    assert run.state is RunState.INTERRUPTED
     run.fail("ValueError: no", "Traceback ...", 7)
     assert run.state is RunState.FAILED
     assert run.status["step"] == 7
@@ -51,7 +51,7 @@ def test_damage_is_seen_named_and_set_aside(tmp_path, name, how):
     content = path.read_bytes()
     {"cut": lambda: path.write_bytes(content[:-3]), "changed": lambda: path.write_bytes(content[:-1] + b"?"), "gone": path.unlink}[how]()
     assert name in run.set_aside_if_damaged()
-    assert run.state is RunState.CUT_OFF if name != "config.yaml" or how != "gone" else RunState.NEW
+    assert run.state is RunState.INTERRUPTED if name != "config.yaml" or how != "gone" else RunState.NEW
     assert len(list(run.folder.glob("status.json.damaged-*"))) == 1
 
 
@@ -59,7 +59,7 @@ def test_half_a_status_is_no_status(tmp_path):
     run = finished(tmp_path)
     status = run.folder / "status.json"
     status.write_text(status.read_text()[:-4])
-    assert run.state is RunState.CUT_OFF
+    assert run.state is RunState.INTERRUPTED
     assert "status.json" in run.set_aside_if_damaged()
 
 
@@ -68,7 +68,7 @@ def test_a_status_that_makes_no_sense_is_none(tmp_path, text):
     run = finished(tmp_path)
     (run.folder / "status.json").write_text(text)
     assert run.status is None
-    assert run.state is RunState.CUT_OFF
+    assert run.state is RunState.INTERRUPTED
     assert "status.json" in run.set_aside_if_damaged()
 
 

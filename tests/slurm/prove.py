@@ -102,7 +102,7 @@ def with_faults(cluster, store):
     counts = counted(out)
     assert counts == {"done": RUNS - 1, "interrupted": 1}, (counts, err)
     assert process.returncode == 1, process.returncode
-    assert run_of(store, victims["cancelled"]).state is RunState.CUT_OFF
+    assert run_of(store, victims["cancelled"]).state is RunState.INTERRUPTED
     output = "".join(path.read_text() for path in store.glob(f"sweeps/*/logs/{limited}_0_log.out"))
     assert "reaches its time limit and is requeued" in output, output
     return digests(store)

@@ -37,7 +37,7 @@ def small_task(distance, seeds, shapes=("disk", "star", "heart"), num_samples=20
 
 
 def record(outcome):
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     return outcome.run.result["final"], np.load(outcome.run.folder / "samples.npz")
 
 
@@ -114,7 +114,7 @@ def test_a_seed_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = spec_of(tmp_path / "batch", "replicas=3", "seed=4", "task.grid=2", "task.images=false", distance=distance)
     alone = spec_of(tmp_path / "alone", "seed=5", "task.grid=2", "task.images=false", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    assert [outcome.status for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
     np.testing.assert_allclose(metrics_of(Run.of(batch, 5)), metrics_of(Run.of(alone, 5)), rtol=1e-4)
     samples = [np.load(Run.of(spec, 5).folder / "samples.npz") for spec in (batch, alone)]
@@ -155,10 +155,10 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(distance, tmp_path, monkeyp
     whole, parts = (spec_of(tmp_path / name, "task.grid=2", distance=distance) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
     for steps in (3, 8):
-        assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
+        assert cut_off(parts, monkeypatch, steps)[0].status == "interrupted"
     monkeypatch.setattr(Barycenter, "_find_exact", None)  # they are in the checkpoint
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     ours, theirs = (np.load(run.folder / "samples.npz") for run in (outcome.run, expected.run))
     assert set(ours) == {"particles", "exact", "clouds", "cloud_sizes", "weights"}
@@ -318,7 +318,7 @@ def test_images_are_drawn(tmp_path, shapes, options, names):
     from PIL import Image
 
     spec = spec_of(tmp_path, f"data.shapes={shapes}", *options)
-    assert {outcome.word for outcome in execute_run(spec)} == {"done"}
+    assert {outcome.status for outcome in execute_run(spec)} == {"done"}
     folder = spec.folder / ("seeds=0-1" if "replicas=2" in options else "seed=0") / "images"
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
     for name in names:

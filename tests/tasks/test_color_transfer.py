@@ -44,7 +44,7 @@ def spec_of(folder, pair, *overrides, distance="swd"):
 
 def run(spec):
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     return outcome.run, np.load(outcome.run.folder / "samples.npz")
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(tmp_path, pair, monkeyp
     spec = spec_of(tmp_path / "parts", pair, *options, distance=distance)
     for steps in (3, 6):
         (outcome,) = cut_off(spec, monkeypatch, steps)
-        assert outcome.word == "interrupted"
+        assert outcome.status == "interrupted"
     done, samples = run(spec)
     np.testing.assert_array_equal(metrics_of(done), metrics_of(expected))
     for name in wanted:

@@ -30,7 +30,7 @@ def test_every_distance_runs_on_every_target(distance, data, tmp_path):
     """Particles that start near the target come nearer, for the distances that the paper shows converging; none leaves it."""
     spec = small_spec(tmp_path, f"data={data}", "task.lr=0.02", "task.iterations=40", "task.images=false", distance=distance)
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     rows = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)
     assert rows[:, 0].tolist() == [1, 5, 10, 15, 20, 25, 30, 35, 40]
     assert np.isfinite(rows).all()
@@ -66,7 +66,7 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = small_spec(tmp_path / "batch", "replicas=3", "seed=4", distance=distance)
     alone = small_spec(tmp_path / "alone", "seed=5", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    assert [outcome.status for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
     rows = [np.loadtxt(Run.of(spec, 5).folder / "metrics.csv", delimiter=",", skiprows=1)[:, :4] for spec in (batch, alone)]
     np.testing.assert_allclose(*rows, rtol=1e-4)
@@ -87,7 +87,7 @@ def test_source_is_what_it_is_said_to_be():
 def test_numbers_of_particles_and_points_may_differ_in_any_dimension(tmp_path):
     spec = small_spec(tmp_path, "task.num_particles=30", "data.dim=3", distance="aswd")
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     samples = np.load(outcome.run.folder / "samples.npz")
     assert samples["particles"].shape == (30, 3)
     assert samples["target"].shape == (40, 3)
@@ -146,7 +146,7 @@ def test_images_are_drawn(tmp_path):
     from PIL import Image
 
     spec = small_spec(tmp_path, "replicas=2", "task.num_frames=6")
-    assert [outcome.word for outcome in execute_run(spec)] == ["done"] * 2
+    assert [outcome.status for outcome in execute_run(spec)] == ["done"] * 2
     folder = spec.folder / "seeds=0-1" / "images"
     with Image.open(folder / "particles.gif") as animation:
         assert animation.n_frames == len(np.load(Run.of(spec, 0).folder / "samples.npz")["frame_steps"])
@@ -185,7 +185,7 @@ def test_a_flow_from_a_file_to_a_file(tmp_path):
     few = ["task.iterations=40", "task.lr=0.05", "task.num_frames=2", "trainer.enable_progress_bar=false", "distance.num_projections=10"]
     (spec,) = plan_runs(CommandLine(["data=points", "distance=swd", *few, *files, f"paths.output_dir={tmp_path}"]))
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     samples = np.load(outcome.run.folder / "samples.npz")
     np.testing.assert_allclose(samples["frames"][0], np.loadtxt(tmp_path / "source.csv", delimiter=",", skiprows=1), rtol=1e-6)
     assert samples["target"].shape == (30, 3)

@@ -27,7 +27,7 @@ def task_of(spec):
 @pytest.mark.parametrize("distance", ["swd", "gswd_circular", "dswd", "aswd", "max_swd", "gswd_nn1", "wasserstein"])
 def test_it_runs_with_any_distance(distance, tmp_path):
     (outcome,) = execute_run(tiny_gan(tmp_path, "task.pretraining_steps=2", distance=distance))
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     assert metrics_of(outcome.run)[:, 0].tolist() == [1, 3, 6]
     assert np.isfinite(metrics_of(outcome.run)).all()
     assert {"distance_value", "loss_real", "loss_fake"} <= set(outcome.run.result["final"])
@@ -80,9 +80,9 @@ def test_an_interrupted_run_resumes_to_the_same_bits(distance, tmp_path, monkeyp
     whole, parts = (tiny_gan(tmp_path / name, *options, distance=distance) for name in ("whole", "parts"))
     (expected,) = execute_run(whole)
     for steps in (2, 5, 6, 7, 12, 13):
-        assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
+        assert cut_off(parts, monkeypatch, steps)[0].status == "interrupted"
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
     images = [np.load(run.folder / "samples.npz")["images"] for run in (outcome.run, expected.run)]
     np.testing.assert_array_equal(*images)
@@ -101,15 +101,15 @@ def test_a_run_counted_in_epochs_resumes_to_the_same_bits(tmp_path, monkeypatch)
     (expected,) = execute_run(whole)
     assert metrics_of(expected.run)[:, 0].tolist() == [6, 12, 24]  # after the first epoch of six steps, and every second
     for steps in (4, 6, 12, 17, 18, 23):
-        assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
+        assert cut_off(parts, monkeypatch, steps)[0].status == "interrupted"
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
 
 
 def test_seeds_are_run_one_by_one_and_differ(tmp_path):
     outcomes = execute_run(tiny_gan(tmp_path / "both", "replicas=2"))
-    assert [outcome.word for outcome in outcomes] == ["done", "done"]
+    assert [outcome.status for outcome in outcomes] == ["done", "done"]
     (alone,) = execute_run(tiny_gan(tmp_path / "alone", "seed=1"))
     np.testing.assert_array_equal(metrics_of(outcomes[1].run), metrics_of(alone.run))
     assert not np.array_equal(metrics_of(outcomes[0].run)[:, 2:], metrics_of(alone.run)[:, 2:])
@@ -145,7 +145,7 @@ def test_readings_are_resolved_into_settings_and_key(tmp_path):
 
 def test_the_papers_reading_runs(tmp_path):
     (outcome,) = execute_run(tiny_gan(tmp_path, "reading=paper", distance="aswd"))
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     assert outcome.run.result["settings"]["task"]["pixel_range"] == "symmetric"
     assert outcome.run.result["settings"]["distance"]["penalty"] == 1.01
 
@@ -177,7 +177,7 @@ def test_mixed_precision_leaves_the_distance_in_float32(tmp_path, monkeypatch):
     monkeypatch.setattr(nn.Module, "__call__", spy)
     mixed = tiny_gan(tmp_path, "trainer.precision=bf16-mixed", "task.iterations=2")
     (outcome,) = execute_run(mixed)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     assert {out for name, _, out in seen if name == "Conv2d"} == {torch.bfloat16}
     assert {kinds[1:] for kinds in seen if kinds[0] == "SlicedDistance"} == {(torch.float32, torch.float32)}
     assert mixed.key != tiny_gan(tmp_path, "task.iterations=2").key
@@ -257,7 +257,7 @@ def test_fid_is_that_of_the_generators_images(tmp_path, monkeypatch):
     spec = tiny_gan(tmp_path, *options)
     with pytest.warns(UserWarning, match="20 images"):
         (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     assert outcome.text.startswith("fid ")
     assert outcome.run.result["fid_details"]["num_fake"] == 20
     assert np.isfinite(metrics_of(outcome.run)).all()
@@ -275,7 +275,7 @@ def test_fid_is_that_of_the_generators_images(tmp_path, monkeypatch):
 def test_fid_without_weights_is_refused_or_left_out(tmp_path, capsys, monkeypatch):
     missing = ["task.fid_weights=/nowhere/weights.pth"]
     (outcome,) = execute_run(tiny_gan(tmp_path, "task.fid=true", *missing))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert "Inception weights for FID must be a file; got '/nowhere/weights.pth'" in outcome.text
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert task_of(tiny_gan(tmp_path, *missing)).headline == "distance_value"
@@ -318,7 +318,7 @@ def test_a_polynomial_of_8192_variables_is_refused_before_anything_is_allocated(
 
 def test_a_batch_of_more_images_than_there_are_fails_in_one_sentence(tmp_path):
     (outcome,) = execute_run(tiny_gan(tmp_path, "task.batch_size=64"))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert outcome.text == "ValueError: batch_size must be at most the number of images, 50; got 64"
 
 

@@ -44,7 +44,7 @@ def test_it_learns(distance, tmp_path):
     ]
     spec = tiny_generator(tmp_path, *options, distance=distance, num_projections=50)
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     rows = metrics_of(outcome.run)
     assert rows[:, 0].tolist() == [1, 200, 400]
     test = chosen_test_images(spec, task_of(spec))
@@ -95,7 +95,7 @@ def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = tiny_generator(tmp_path / "batch", "replicas=3", "seed=4", "task.clip_grad_norm=0.01", distance=distance)
     alone = tiny_generator(tmp_path / "alone", "seed=5", "task.clip_grad_norm=0.01", distance=distance)
     assert batch.key == alone.key
-    assert [outcome.word for outcome in execute_run(batch)] == ["done"] * 3
+    assert [outcome.status for outcome in execute_run(batch)] == ["done"] * 3
     execute_run(alone)
     np.testing.assert_allclose(metrics_of(Run.of(batch, 5)), metrics_of(Run.of(alone, 5)), rtol=1e-3)
     images = [np.load(Run.of(spec, 5).folder / "samples.npz")["images"].astype(int) for spec in (batch, alone)]
@@ -106,8 +106,8 @@ def test_an_interrupted_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     whole, parts = (tiny_generator(tmp_path / name, "replicas=2", distance="aswd") for name in ("whole", "parts"))
     execute_run(whole)
     for steps in (2, 3, 11, 12):  # within and at the end of epochs of three steps
-        assert cut_off(parts, monkeypatch, steps)[0].word == "interrupted"
-    assert [outcome.word for outcome in execute_run(parts)] == ["done", "done"]
+        assert cut_off(parts, monkeypatch, steps)[0].status == "interrupted"
+    assert [outcome.status for outcome in execute_run(parts)] == ["done", "done"]
     for seed in range(2):
         np.testing.assert_array_equal(metrics_of(Run.of(parts, seed)), metrics_of(Run.of(whole, seed)))
         images = [np.load(Run.of(spec, seed).folder / "samples.npz")["images"] for spec in (parts, whole)]
@@ -136,7 +136,7 @@ def test_mistakes_are_one_sentence(tmp_path):
 def test_two_processes_with_half_the_batch_are_one_with_the_whole(tmp_path):
     specs = [tiny_generator(tmp_path / n, f"trainer.devices={n}", "replicas=2", distance="aswd") for n in "12"]
     for spec in specs:
-        assert [outcome.word for outcome in execute_run(spec)] == ["done", "done"]
+        assert [outcome.status for outcome in execute_run(spec)] == ["done", "done"]
     np.testing.assert_allclose(metrics_of(Run.of(specs[1], 1)), metrics_of(Run.of(specs[0], 1)), rtol=1e-2)
 
 

@@ -53,7 +53,7 @@ def test_the_loop_written_down(tmp_path, reading, weight, power):
     """Batches, loss, RMSprop and metrics of a run against the formulas, with nothing of the task but its first networks."""
     spec = small(tmp_path, f"reading={reading}", "task.iterations=6", "distance.num_projections=7")
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     names, rows = rows_of(outcome.run)
     assert names == ["step", "seed", "w2", "bce", "l1", "distance_value", "seconds_per_iteration"]
     assert rows[:, 0].tolist() == [1, 4, 6]  # the first, every epoch of four steps, the last
@@ -95,9 +95,9 @@ def test_an_interrupted_run_resumes_to_the_same_bits(distance, tmp_path, monkeyp
         with monkeypatch.context() as patch:
             patch.setattr(StopAfter, "steps", steps)
             patch.setattr(run_module, "Checkpoints", StopAfter)
-            assert execute_run(parts)[0].word == "interrupted"
+            assert execute_run(parts)[0].status == "interrupted"
     (outcome,) = execute_run(parts)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     (names, ours), (_, theirs) = rows_of(outcome.run), rows_of(expected.run)
     assert names[-2:] == ["learned_norm", "seconds_per_iteration"]
     np.testing.assert_array_equal(ours[:, :-1], theirs[:, :-1])
@@ -114,7 +114,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(distance, tmp_path, monkeyp
 def test_the_record_holds_what_the_images_show(tmp_path):
     spec = small(tmp_path, "task.images=true", "replicas=2", "task.iterations=5")
     outcomes = execute_run(spec)
-    assert [outcome.word for outcome in outcomes] == ["done", "done"]  # one after the other
+    assert [outcome.status for outcome in outcomes] == ["done", "done"]  # one after the other
     for outcome in outcomes:
         kept = np.load(outcome.run.folder / "samples.npz")
         assert kept["codes"].shape == kept["prior"].shape == (20, 2)
@@ -136,7 +136,7 @@ def test_the_distance_holds_the_code_to_the_prior(tmp_path):
     """Without the errors of reconstruction, the codes of images that were not trained on come nearer to the ring."""
     options = ["data.num_train=200", "task.batch_size=50", "task.iterations=20"]
     (outcome,) = execute_run(small(tmp_path, *options, "task.bce_weight=0", "task.l1_weight=0"))
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     _, rows = rows_of(outcome.run)
     assert rows[-1, 2] < 0.85 * rows[0, 2]
 
@@ -144,7 +144,7 @@ def test_the_distance_holds_the_code_to_the_prior(tmp_path):
 @pytest.mark.parametrize("prior", PRIORS)
 def test_every_prior_is_what_the_code_is_compared_with(prior, tmp_path):
     (outcome,) = execute_run(small(tmp_path, f"task.prior={prior}", "task.iterations=2"))
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     expected = draw_prior(prior, 20, 2, (0, 9)).numpy()
     np.testing.assert_array_equal(np.load(outcome.run.folder / "samples.npz")["prior"], expected)
 
@@ -152,7 +152,7 @@ def test_every_prior_is_what_the_code_is_compared_with(prior, tmp_path):
 @pytest.mark.parametrize("distance", available())
 def test_every_distance_runs(distance, tmp_path):
     (outcome,) = execute_run(small(tmp_path, "task.iterations=2", distance=distance))
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     assert np.isfinite(rows_of(outcome.run)[1]).all()
 
 
@@ -160,7 +160,7 @@ def test_every_distance_runs(distance, tmp_path):
 def test_codes_of_other_dimensions(prior, dim, tmp_path):
     spec = small(tmp_path, f"task.prior={prior}", f"task.latent_dim={dim}", "task.iterations=2", "task.images=true", distance="aswd")
     (outcome,) = execute_run(spec)
-    assert outcome.word == "done", outcome.text
+    assert outcome.status == "done", outcome.text
     assert np.load(outcome.run.folder / "samples.npz")["codes"].shape == (20, dim)
     assert len(list((outcome.run.folder / "images").glob("*.png"))) == 5
 
@@ -211,7 +211,7 @@ def test_a_checkpoint_holds_no_images(tmp_path):
 
 def test_a_code_that_is_not_finite_is_named(tmp_path):
     (outcome,) = execute_run(small(tmp_path, "task.lr=1e30"))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     assert outcome.run.status["reason"] == "the loss of seed 0 is not finite at step 1"
 
 

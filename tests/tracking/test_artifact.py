@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from aswd.artifacts import declaration
 from aswd.artifacts.cells import cells
+from aswd.artifacts.declaration import load
 from aswd.cli.main import main
 from tests.wandb_files import read_wandb, wandb_files
 
@@ -36,14 +36,13 @@ def started(path):
     return run
 
 
-def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, monkeypatch, capsys):
+def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, capsys):
     folder = tmp_path / "artifact"
     folder.mkdir()
     (folder / "two.yaml").write_text(DECLARED)
-    monkeypatch.setattr(declaration, "_folder", lambda: folder)
-    where = [f"paths.output_dir={tmp_path}"]
-    found = cells(declaration.load("two"), "smoke", "reference", str(tmp_path), CHANGES)
-    batches = {f"{cell.spec.key}-seeds-0-1": cell for cell in found}
+    where = ["--config-dir", str(tmp_path), f"paths.output_dir={tmp_path}"]
+    found = cells(load("two", [str(tmp_path)]), "smoke", "reference", [*where, *CHANGES][2:])
+    batches = {f"{cell.config.key}-seeds-0-1": cell for cell in found}
 
     # Mirrored while they run, every run says what it is in the artifact.
     assert main(["reproduce", *ARTIFACT, *CHANGES, *NEUTRAL, *where]) == 0
@@ -52,9 +51,9 @@ def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, monk
     for name, cell in batches.items():
         run = started(files[name])
         assert run["project"] == "aswd"
-        assert run["run_group"] == f"flow/knot/{cell.spec.distance_name}/{cell.spec.key}"
+        assert run["run_group"] == f"flow/knot/{cell.config.distance_name}/{cell.config.key}"
         assert run["job_type"] == "flow batch"
-        assert set(run["tags"]) == {"flow", "knot", cell.spec.distance_name, "reference", "mine", "two"}
+        assert set(run["tags"]) == {"flow", "knot", cell.config.distance_name, "reference", "mine", "two"}
         assert run["config"]["update"]["series_two"] == cell.label
 
     # Replayed with the options of reproduce, and not without: as it is declared it was not run.
@@ -64,7 +63,7 @@ def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, monk
     assert main(["wandb", "sync", "--artifact", *ARTIFACT, *CHANGES, *NEUTRAL, *where]) == 0
     assert "4 replayed" in capsys.readouterr().out
     for cell in found:
-        run = started(wandb_files(tmp_path)[f"{cell.spec.key}-seed-1"])
+        run = started(wandb_files(tmp_path)[f"{cell.config.key}-seed-1"])
         assert run["job_type"] == "flow"
         assert "two" in run["tags"]
         assert run["config"]["update"]["series_two"] == cell.label
@@ -78,6 +77,6 @@ def test_the_runs_of_an_artifact_that_was_reproduced_with_options(tmp_path, monk
     assert plain.name == "two-reference-smoke.json"
     assert changed.name.startswith("two-reference-smoke-")
     (workspace,) = json.loads(changed.read_text())["workspaces"]
-    assert workspace["name"] == "Study 9: Two distances, knot (reference, smoke, data.num_samples 25)"
+    assert workspace["name"] == "Study 9: Two distances, knot (reading reference, scale smoke, num_samples 25)"
     group = workspace["spec"]["section"]["runSets"][0]["filters"]["filters"][0]
-    assert set(group["value"]) == {cell.spec.folder.relative_to(tmp_path / "runs").as_posix() for cell in found}
+    assert set(group["value"]) == {cell.config.folder.relative_to(tmp_path / "runs").as_posix() for cell in found}

@@ -24,14 +24,14 @@ def test_the_specification_shows_the_runs_of_the_artifact_by_series(tmp_path, ca
     assert "none was saved" in said
     written = json.loads(path.read_text())
     artifact = load("ablation_dimension")
-    found = cells(artifact, "smoke", "reference", str(tmp_path))
+    found = cells(artifact, "smoke", "reference", [f"paths.output_dir={tmp_path}"])
     assert len(written["workspaces"]) == len({cell.data for cell in found})
     for workspace in written["workspaces"]:
         assert workspace["project"] == "mine"
         section = workspace["spec"]["section"]
         (runset,) = section["runSets"]
         group, job = runset["filters"]["filters"]
-        own = {cell.spec.folder.relative_to(tmp_path / "runs").as_posix() for cell in found if f", {cell.data} (" in workspace["name"]}
+        own = {cell.config.folder.relative_to(tmp_path / "runs").as_posix() for cell in found if f", {cell.data} (" in workspace["name"]}
         assert group["key"] == {"section": "run", "name": "group"}
         assert set(group["value"]) == own
         assert (job["key"]["name"], job["op"], job["value"]) == ("jobType", "=", "flow")

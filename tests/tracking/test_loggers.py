@@ -22,7 +22,7 @@ def wandb_records(folder):
 @pytest.mark.slow
 def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
     spec = small_spec(tmp_path, "replicas=3", "logger=wandb", "logger.wandb.tags=[mine]", distance="aswd")
-    assert [outcome.word for outcome in execute_run(spec)] == ["done"] * 3
+    assert [outcome.status for outcome in execute_run(spec)] == ["done"] * 3
     found = wandb_records(tmp_path)
     (run,) = found["run"]
     assert run["run_group"] == f"flow/swiss_roll/aswd/{spec.key}"
@@ -51,7 +51,7 @@ def test_a_failed_run_is_finished_in_wandb_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Flow, "evaluate", fail)
     (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb"))
-    assert outcome.word == "failed"
+    assert outcome.status == "failed"
     (ending,) = wandb_records(tmp_path)["exit"]
     assert ending["exit_code"] == 1
 
@@ -59,7 +59,7 @@ def test_a_failed_run_is_finished_in_wandb_too(tmp_path, monkeypatch):
 def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_API_KEY", "tooshort")
     (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=online", "task.iterations=2"))
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     said = capsys.readouterr().err
     assert "aswd: the logger wandb failed (" in said
     assert "aswd wandb sync replays the run later" in said
@@ -68,7 +68,7 @@ def test_a_run_goes_on_where_wandb_refuses(tmp_path, monkeypatch, capsys):
 
 def test_online_without_a_key_is_a_sentence_and_asks_nothing(tmp_path, capsys):
     (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb", "logger.wandb.mode=online", "task.iterations=2"))
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     assert "there is no key of W&B" in capsys.readouterr().err
 
 
@@ -80,7 +80,7 @@ def test_a_mirror_that_breaks_in_the_middle_does_not_break_the_run(tmp_path, mon
 
     monkeypatch.setattr(TensorBoardLogger, "log_metrics", fail)
     (outcome,) = execute_run(small_spec(tmp_path, "logger=tensorboard"))
-    assert outcome.word == "done"
+    assert outcome.status == "done"
     assert capsys.readouterr().err.count("the disk of the mirror is full") == 1
 
 

@@ -27,7 +27,7 @@ def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
     batch = small_spec(folder, "replicas=3", "reading=paper", distance="aswd")
     single = small_spec(folder, "seed=7", "data=knot")
-    assert {outcome.word for spec in (batch, single) for outcome in execute_run(spec)} == {"done"}
+    assert {outcome.status for spec in (batch, single) for outcome in execute_run(spec)} == {"done"}
     failed = small_spec(folder, "data=heart")
     Run.of(failed, 0).write_config("reading: reference\n")
     Run.of(failed, 0).fail("no W2 today", "Traceback ...", 3)
@@ -102,7 +102,7 @@ def test_repeating_adds_nothing_and_a_changed_record_takes_the_place_of_the_old_
     assert wandb_files(folder) == before
 
     former = Run.of(single, 7).result["finished"]
-    assert execute_run(replace(single, force=True))[0].word == "done"
+    assert execute_run(replace(single, force=True))[0].status == "done"
     assert sync(folder, "data=knot") == 0
     assert "1 replayed" in capsys.readouterr().out
     after = list(folder.rglob("*.wandb"))
@@ -141,7 +141,9 @@ def test_no_key_gets_to_the_disk(store, monkeypatch):
     folder, *_ = store
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     assert sync(folder, "--mode", "offline", "data=knot") == 0
-    assert execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.wandb.mode=offline"))[0].word == "done"
+    assert (
+        execute_run(small_spec(folder, "data=moons", "task.iterations=2", "logger=wandb", "logger.wandb.mode=offline"))[0].status == "done"
+    )
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.suffix == ".wandb" for path in paths)
     assert not [path for path in paths if KEY.encode() in path.read_bytes()]

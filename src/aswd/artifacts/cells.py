@@ -131,7 +131,7 @@ class _Composer:
         if self.scale.num_projections is not None:
             # A distance that only a file of the user's declares is registered when it is composed.
             known = options(series.distance) if series.distance in available() else self._plan([*own, *series.overrides]).distance
-            own += [f"distance.num_projections={self.scale.num_projections}"] if "num_projections" in known else []
+            own += [f"++distance.num_projections={self.scale.num_projections}"] if "num_projections" in known else []
         return self._plan([*own, *series.overrides])
 
     def differ_in_name_only(self, config: RunConfig, data: str, series: Series) -> bool:

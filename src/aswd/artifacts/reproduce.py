@@ -18,7 +18,7 @@ from aswd.artifacts.forecast import forecast
 from aswd.artifacts.reproduction import Reproduction
 from aswd.config.run import RunConfig
 from aswd.launchers.launch import launch
-from aswd.runs.execution import Outcome
+from aswd.runs.execution import RunResult
 from aswd.runs.provenance import provenance
 from aswd.runs.signals import StopRequest
 from aswd.runs.store import Run
@@ -95,20 +95,20 @@ def _run(name: str, cells: list[Cell]) -> int:
     request, ended = StopRequest(), []
     runs = [(cell, config) for cell in missing for config in _configs(name, cell)]
 
-    def on_result(index: int, outcomes: list[Outcome]) -> None:
+    def on_result(index: int, outcomes: list[RunResult]) -> None:
         ended.extend(outcomes)
-        (cell, config), words = runs[index], [outcome.word for outcome in outcomes]
+        (cell, config), words = runs[index], [outcome.status for outcome in outcomes]
         counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
         print(f"[{index + 1}/{len(runs)}] {cell.data}, {cell.label}, {config.seeds_text}: {counts}", flush=True)
         for outcome in outcomes:
-            if outcome.word == "failed":
+            if outcome.status == "failed":
                 print(f"failed: {outcome.run.folder}: {outcome.text} (traceback in error.txt)", file=sys.stderr)
 
     launch([config for _, config in runs], request, on_result)
     if request.number is not None:
         print("stopped on request; the same command resumes from the checkpoints", file=sys.stderr)
         return 128 + request.number
-    return 1 if any(outcome.word == "failed" for outcome in ended) else 0
+    return 1 if any(outcome.status == "failed" for outcome in ended) else 0
 
 
 def _configs(name: str, cell: Cell) -> list[RunConfig]:

@@ -19,7 +19,7 @@ from aswd.artifacts.claims import Verdict, load_claim
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
 from aswd.config.changes import differing_options, options_text
-from aswd.config.composition import CommandLine, plan_runs
+from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.distances import READINGS
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically, write_json, write_text
@@ -53,6 +53,7 @@ class Reproduction:
             UserError: the scale, an override or an entry of the artifact's file is not valid.
         """
         self.artifact.scale(self.scale)
+        register_plugins(CommandLine(list(self.overrides)))  # which may bring drawings and claims
         drawing = self.drawing
         if drawing.measure is None:
             for name in self.artifact.claims:

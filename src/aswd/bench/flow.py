@@ -40,8 +40,8 @@ def _spec(folder: Path, *overrides: str) -> RunConfig:
 def _run(spec: RunConfig) -> float:
     start = time.perf_counter()
     outcomes = execute_run(replace(spec, force=True))
-    if any(outcome.word != "done" for outcome in outcomes):
-        raise RuntimeError(f"{spec.title} {outcomes[0].word}: {outcomes[0].text}")
+    if any(outcome.status != "done" for outcome in outcomes):
+        raise RuntimeError(f"{spec.title} {outcomes[0].status}: {outcomes[0].text}")
     return time.perf_counter() - start
 
 

@@ -53,8 +53,8 @@ CASES = [Case(distance, count) for distance in ("swd", "gswd_circular", "dswd", 
 def iteration(case: Case, folder: Path) -> float:
     """Seconds of the second iteration in a run with all that belongs to it."""
     (outcome,) = execute_run(replace(case.spec(folder), force=True))
-    if outcome.word != "done":
-        raise RuntimeError(f"{case.title} {outcome.word}: {outcome.text}")
+    if outcome.status != "done":
+        raise RuntimeError(f"{case.title} {outcome.status}: {outcome.text}")
     rows = np.genfromtxt(outcome.run.folder / "metrics.csv", delimiter=",", names=True)
     return float(rows["seconds_per_iteration"][1])
 

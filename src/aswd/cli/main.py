@@ -173,7 +173,7 @@ _DASHBOARD = (
 )
 _SEARCH = "Optuna proposes, the store runs: finished trials are not run again, and the same command resumes a search that was killed."
 _OVER = "an option and its values: log(LOW,HIGH), linear(LOW,HIGH), int(LOW,HIGH), intlog(LOW,HIGH) or VALUE,VALUE,...; can be repeated"
-_PROFILE = "Runs some steps under torch's profiler, outside the store, and shows where their time went; with a trace for the browser."
+_PROFILE = "Runs some steps under a profiler, outside the store, and shows where their time went; with a trace for the browser."
 _BENCH = (
     "Times distances against plain versions and POT, the flow against single runs and a bare loop, or an iteration of the GAN against "
     "its convolutions and its distance alone."

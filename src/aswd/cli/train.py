@@ -12,7 +12,7 @@ from aswd.utils.files import check_writable
 if TYPE_CHECKING:
     from aswd.config.composition import CommandLine
     from aswd.config.run import RunConfig
-    from aswd.runs.execution import Outcome
+    from aswd.runs.execution import RunResult
     from aswd.runs.signals import StopRequest
 
 
@@ -75,10 +75,10 @@ class _Sweep:
         self.runs, self.request = runs, request
         self.titles = titles(runs)
         self.total, self.number = len(runs), 0
-        self.results: list[Outcome] = []
+        self.results: list[RunResult] = []
         self.forced = any(run.force for run in runs)
 
-    def on_result(self, index: int, results: list[Outcome]) -> None:
+    def on_result(self, index: int, results: list[RunResult]) -> None:
         """Print the results of the seeds of a run."""
         self.number += 1
         self.results += results
@@ -90,13 +90,13 @@ class _Sweep:
 
     def close(self) -> int:
         """Print the summary of the sweep; the exit code."""
-        counts = Counter(result.word for result in self.results)
+        counts = Counter(result.status for result in self.results)
         left = self.total - self.number
         if self.total > 1:
             parts = [f"{count} {status}" for status, count in sorted(counts.items())] + ([f"{left} not started"] if left else [])
             print(f"sweep: {', '.join(parts)}")
         for result in self.results:
-            if result.word == "failed":
+            if result.status == "failed":
                 print(f"failed: {result.run.folder}: {result.text} (the traceback is in its error.txt)", file=sys.stderr)
         if self.request.number is not None:
             if left or counts["interrupted"]:
@@ -106,7 +106,7 @@ class _Sweep:
         return 1 if counts["failed"] or counts["interrupted"] else 0
 
 
-def _texts(results: list[Outcome]) -> dict[str, str]:
+def _texts(results: list[RunResult]) -> dict[str, str]:
     """For each kind of result of the seeds of a run, the seeds that have it."""
     seeds: dict[str, list[int]] = {}
     for result in results:
@@ -117,5 +117,5 @@ def _texts(results: list[Outcome]) -> dict[str, str]:
             "failed": f"failed, {result.text}",
             "done": f"done, {result.text}" if len(results) == 1 and result.text else "done",
         }
-        seeds.setdefault(texts[result.word], []).append(result.run.seed)
+        seeds.setdefault(texts[result.status], []).append(result.run.seed)
     return {text: f"seed {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} seeds" for text, numbers in seeds.items()}

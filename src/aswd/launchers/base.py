@@ -27,10 +27,10 @@ from aswd.utils.checks import check_choice
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
     from aswd.launchers.sweep import SweepRecord
-    from aswd.runs.execution import Outcome
+    from aswd.runs.execution import RunResult
     from aswd.runs.signals import StopRequest
 
-OnResult = Callable[[int, "list[Outcome]"], None]
+OnResult = Callable[[int, "list[RunResult]"], None]
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Launcher(ABC):
     def __init__(self, config: Any) -> None:
         self.config = config
         self.runs: list[RunConfig] = []
-        self.results: dict[int, list[Outcome]] = {}  # by index in ``runs``
+        self.results: dict[int, list[RunResult]] = {}  # by index in ``runs``
         self.deaths: Counter[int] = Counter()  # how often the process or job of a run died, by index
         self.record: SweepRecord | None = None
         self._seeds: list[list[Run]] = []
@@ -84,7 +84,7 @@ class Launcher(ABC):
         """Whether a signal requested to stop: runs in progress save a checkpoint, others are not started."""
         return self.request.number is not None
 
-    def launch(self, runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> list[Outcome]:
+    def launch(self, runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> list[RunResult]:
         """Prepare the data of ``runs`` and execute them.
 
         Args:
@@ -117,7 +117,7 @@ class Launcher(ABC):
                     self.record.close()
         return [outcome for index in sorted(self.results) for outcome in self.results[index]]
 
-    def report(self, index: int, outcomes: list[Outcome]) -> None:
+    def report(self, index: int, outcomes: list[RunResult]) -> None:
         """Pass on the outcomes of the seeds of a run."""
         self.results[index] = outcomes
         with self._bar.external_write_mode():
@@ -164,7 +164,7 @@ def prepare_data(runs: list[RunConfig]) -> None:
         prepare(config)
 
 
-def mark_failed(run: RunConfig, reason: str) -> list[Outcome]:
+def mark_failed(run: RunConfig, reason: str) -> list[RunResult]:
     """Record a run whose process or job died too often as failed.
 
     Seeds that are done, or that another process has taken over, stay as they are.
@@ -172,7 +172,7 @@ def mark_failed(run: RunConfig, reason: str) -> list[Outcome]:
     Returns:
         The outcome of every seed.
     """
-    from aswd.runs.execution import Outcome
+    from aswd.runs.execution import RunResult
     from aswd.runs.locks import Locks
 
     outcomes = []
@@ -180,14 +180,14 @@ def mark_failed(run: RunConfig, reason: str) -> list[Outcome]:
         record, locks = Run.of(run, seed), Locks()
         try:
             if not locks.acquire(record.lock):
-                outcomes.append(Outcome("running", record))
+                outcomes.append(RunResult("running", record))
             elif record.status is not None and record.status["status"] == RunState.DONE:
-                outcomes.append(Outcome("done", record))
+                outcomes.append(RunResult("done", record))
             else:
                 record.fail(reason, reason + "\n", None)
-                outcomes.append(Outcome("failed", record, reason))
+                outcomes.append(RunResult("failed", record, reason))
         except OSError as error:
-            outcomes.append(Outcome("failed", record, f"{reason} ({error.strerror})"))
+            outcomes.append(RunResult("failed", record, f"{reason} ({error.strerror})"))
         finally:
             locks.release()
     return outcomes

@@ -28,7 +28,7 @@ class Job:
         with request.listening():
             for run in self.runs:
                 if request.number is None:
-                    lines += [f"{outcome.run.folder}: {outcome.word} {outcome.text}" for outcome in execute_run(run, request)]
+                    lines += [f"{outcome.run.folder}: {outcome.status} {outcome.text}" for outcome in execute_run(run, request)]
             if request.number is not None and request.number == self.warning and self.count_restarts() < self.requeues:
                 self.requeue()
         print(*lines, sep="\n", flush=True)

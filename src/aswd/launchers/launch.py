@@ -5,12 +5,12 @@ from __future__ import annotations
 from aswd.config.run import RunConfig
 from aswd.launchers.base import OnResult
 from aswd.launchers.registry import LAUNCHERS
-from aswd.runs.execution import Outcome
+from aswd.runs.execution import RunResult
 from aswd.runs.signals import StopRequest
 from aswd.utils.errors import UserError
 
 
-def launch(runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> list[Outcome]:
+def launch(runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> list[RunResult]:
     """Execute ``runs`` with the launcher that they name.
 
     Args:

@@ -26,7 +26,7 @@ from aswd.utils.checks import check_at_least
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
     from aswd.launchers.slots import Slot
-    from aswd.runs.execution import Outcome
+    from aswd.runs.execution import RunResult
 
 LONG_RUN = 60.0  # seconds after which a worker is not used again
 POLL_SECONDS = 0.2  # between two looks at workers and signals
@@ -99,7 +99,7 @@ class _Worker:
         with suppress(OSError):
             self.pipe.send(message)
 
-    def receive(self) -> list[Outcome] | None:
+    def receive(self) -> list[RunResult] | None:
         """The outcomes of the run; ``None`` where the worker died."""
         try:
             return self.pipe.recv()
@@ -174,16 +174,16 @@ class PoolLauncher(Launcher):
         if outcomes is None:
             self._handle_death(attempt, worker.close(), worker.log)
             return False
-        is_interrupted = any(outcome.word == "interrupted" for outcome in outcomes)
+        is_interrupted = any(outcome.status == "interrupted" for outcome in outcomes)
         if is_interrupted and not self.is_stopped and self.retry(attempt.index):
             worker.close()  # somebody stopped this process, but not the sweep
             self.waiting.appendleft(attempt)
             return False
         if self.deaths[attempt.index]:  # a worker that was killed may have finished the record before
-            outcomes = [replace(outcome, word="done") if outcome.word == "skipped" else outcome for outcome in outcomes]
+            outcomes = [replace(outcome, status="done") if outcome.status == "skipped" else outcome for outcome in outcomes]
         if outcomes:
             self.report(attempt.index, outcomes)
-        has_failed = any(outcome.word in ("failed", "interrupted") for outcome in outcomes)
+        has_failed = any(outcome.status in ("failed", "interrupted") for outcome in outcomes)
         if self.is_stopped or has_failed or time.monotonic() - worker.started > LONG_RUN:
             worker.close()
             return False

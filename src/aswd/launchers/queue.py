@@ -19,7 +19,7 @@ from aswd.utils.checks import check_at_least
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
-    from aswd.runs.execution import Outcome
+    from aswd.runs.execution import RunResult
 
 
 @dataclass
@@ -121,7 +121,7 @@ class QueueLauncher(Launcher):
                 self.sleep(self.config.poll_seconds)
         self._leave_jobs()
 
-    def report(self, index: int, outcomes: list[Outcome]) -> None:
+    def report(self, index: int, outcomes: list[RunResult]) -> None:
         """Pass on the outcomes of the seeds of a run."""
         self.unreported.discard(index)
         self.ended.pop(index, None)
@@ -129,7 +129,7 @@ class QueueLauncher(Launcher):
 
     def _skip_finished(self) -> None:
         """Report runs that are done."""
-        from aswd.runs.execution import Outcome
+        from aswd.runs.execution import RunResult
 
         for index, config in enumerate(self.runs):
             if config.force:
@@ -137,7 +137,7 @@ class QueueLauncher(Launcher):
             done = [run for run in self.seeds(index) if run.state is RunState.DONE and run.damage() is None]
             self.finished_before |= {run.folder for run in done}
             if len(done) == len(config.seeds):
-                self.report(index, [Outcome("skipped", run) for run in done])
+                self.report(index, [RunResult("skipped", run) for run in done])
             else:
                 self.unreported.add(index)
 
@@ -223,7 +223,7 @@ class QueueLauncher(Launcher):
             CANCELLED: f"job {job} was cancelled",
             GONE: f"job {job} is no longer known to {self.system}",
         }.get(state, f"job {job} ended as {state.name} before the run was done; its output is in {self.record.folder / 'logs'}")
-        unfinished = [run.seed for run in self.seeds(index) if run.state in (RunState.CUT_OFF, RunState.NEW)]
+        unfinished = [run.seed for run in self.seeds(index) if run.state in (RunState.INTERRUPTED, RunState.NEW)]
         if unfinished and state not in (CANCELLED, GONE):
             if self.retry(index):
                 return True
@@ -231,29 +231,29 @@ class QueueLauncher(Launcher):
         self.report(index, [self._outcome(run, why) for run in self.seeds(index)])
         return False
 
-    def _outcome(self, run: Run, why: str = "") -> Outcome:
+    def _outcome(self, run: Run, why: str = "") -> RunResult:
         """The outcome of a seed according to the store; ``why`` says how it was interrupted."""
-        from aswd.runs.execution import Outcome
+        from aswd.runs.execution import RunResult
 
         state = run.state
         if state is RunState.DONE:
             if run.folder in self.finished_before:
-                return Outcome("skipped", run)
+                return RunResult("skipped", run)
             shown = [f"{name} {value:.4g}" for name, value in run.result.get("final", {}).items() if name.startswith("log10_")]
-            return Outcome("done", run, "".join(shown[:1]))
+            return RunResult("done", run, "".join(shown[:1]))
         if state is RunState.FAILED:
-            return Outcome("failed", run, run.status["reason"])
+            return RunResult("failed", run, run.status["reason"])
         if state is RunState.RUNNING:
-            return Outcome("running", run)
-        return Outcome("interrupted", run, f"{why}; the same command resumes it")
+            return RunResult("running", run)
+        return RunResult("interrupted", run, f"{why}; the same command resumes it")
 
     def _leave_jobs(self) -> None:
         """Report what is still in the queue, and how to find or cancel it."""
-        from aswd.runs.execution import Outcome
+        from aswd.runs.execution import RunResult
 
         queued = {index: job for job, indices in self.jobs.items() for index in indices if index in self.unreported}
         for index, job in sorted(queued.items()):
-            self.report(index, [Outcome("running", run, f"in the queue as job {job}") for run in self.seeds(index)])
+            self.report(index, [RunResult("running", run, f"in the queue as job {job}") for run in self.seeds(index)])
         if queued:
             cancel = self.cancel_command(list(queued.values()))
             print(f"the jobs stay in the queue: aswd status shows them, {cancel} cancels them, the same command waits for them")

@@ -20,7 +20,7 @@ from aswd.utils.tables import table
 MAX_SWEEPS = 20  # newest sweeps that are searched for active ones
 MAX_ROWS = 30
 WAITING = "waiting"
-STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.CUT_OFF, WAITING)  # in the order of the summary
+STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.INTERRUPTED, WAITING)  # in the order of the summary
 
 
 @dataclass(frozen=True)

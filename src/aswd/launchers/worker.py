@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
 from aswd.config.run import RunConfig
-from aswd.runs.execution import Outcome, execute_run
+from aswd.runs.execution import RunResult, execute_run
 from aswd.runs.signals import StopRequest
 from aswd.runs.store import Run
 
@@ -47,13 +47,13 @@ def _receive(connection: Connection, request: StopRequest, runs: SimpleQueue) ->
         runs.put(message)
 
 
-def _execute(run: RunConfig, request: StopRequest) -> list[Outcome]:
+def _execute(run: RunConfig, request: StopRequest) -> list[RunResult]:
     """The outcomes of a run; an unexpected error is a failure of all its seeds."""
     try:
         return execute_run(run, request)
     except Exception as error:
         traceback.print_exc()
-        return [Outcome("failed", Run.of(run, seed), f"{type(error).__name__}: {error}") for seed in run.seeds]
+        return [RunResult("failed", Run.of(run, seed), f"{type(error).__name__}: {error}") for seed in run.seeds]
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Checkpoints(Checkpoint):
     def __init__(self, folder: Path, seconds: float, request: StopRequest, locks: Locks) -> None:
         self.folder, self.seconds, self.request, self.locks = folder, seconds, request, locks
         self._last = time.monotonic()
-        self._finished = False
+        self._finished = self._is_epoch_end = False
         self._state: dict[str, Any] | None = None  # loaded, to be restored
 
     def on_train_start(self, trainer: Trainer, task: LightningModule) -> None:
@@ -96,9 +96,28 @@ class Checkpoints(Checkpoint):
             self._save_if_due(trainer)
 
     def on_train_epoch_end(self, trainer: Trainer, task: LightningModule) -> None:
-        """Save after the last batch of an epoch here: from a checkpoint a moment earlier Lightning would miscount the epochs."""
+        """Save after the last batch of an epoch here, where it is known that the epoch is complete."""
         if not trainer.fit_loop.done:
-            self._save_if_due(trainer)
+            self._is_epoch_end = True
+            try:
+                self._save_if_due(trainer)
+            finally:
+                self._is_epoch_end = False
+
+    def on_save_checkpoint(self, trainer: Trainer, task: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """At the end of an epoch, save the loops as they are at the start of the next.
+
+        Lightning saves the epoch as not completed there and, after resuming, counts the batches of the next epoch on top of it.
+        """
+        if not self._is_epoch_end:
+            return
+        loops = checkpoint["loops"]["fit_loop"]
+        for counts in loops["epoch_progress"].values():
+            counts["completed"] = counts["processed"]
+        batches = loops["epoch_loop.batch_progress"]
+        batches["current"] = dict.fromkeys(batches["current"], 0)
+        batches["is_last_batch"] = False
+        checkpoint["epoch"] = loops["epoch_progress"]["current"]["completed"]
 
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:
         self._finished = True

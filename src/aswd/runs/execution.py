@@ -16,6 +16,7 @@ import torch
 import yaml
 from hydra.utils import instantiate
 from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.profilers import Profiler
 
 from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
@@ -41,16 +42,16 @@ build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.logger
 
 
 @dataclass
-class Outcome:
+class RunResult:
     """The result of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
 
-    word: str
+    status: str
     run: Run
     text: str = ""
     signal: int | None = None
 
 
-def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Outcome]:
+def execute_run(spec: RunConfig, request: StopRequest | None = None, profiler: Profiler | None = None) -> list[RunResult]:
     """Run the seeds of ``spec`` that are not done yet, as one batch; returns the result of each.
 
     A failure is recorded in the store and returned, not raised.
@@ -58,25 +59,26 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None) -> list[Out
     Args:
         spec: the run.
         request: whether to stop.
+        profiler: of Lightning's kind; default: what ``trainer.profiler`` says.
     """
-    outcomes: list[Outcome] = []
+    outcomes: list[RunResult] = []
     locks, pending, request = Locks(), [], request or StopRequest()
     try:
         with request.listening(), threads(spec), quiet():
             for seed in spec.seeds:
                 run = Run.of(spec, seed)
                 try:
-                    word = _claim(run, locks, spec.force)
+                    status = _claim(run, locks, spec.force)
                 except Exception as error:
-                    outcomes.append(Outcome("failed", run, _reason(error)))
+                    outcomes.append(RunResult("failed", run, _reason(error)))
                     continue
-                if word is None:
+                if status is None:
                     pending.append(seed)
                 else:
-                    outcomes.append(Outcome(word, run, _made_with(run) if word == "skipped" else ""))
+                    outcomes.append(RunResult(status, run, _made_with(run) if status == "skipped" else ""))
             while pending:
                 together = pending if getattr(task_class(spec.task.name), "batches_seeds", False) else pending[:1]
-                ended = _attempt(spec, together, locks, request)
+                ended = _attempt(spec, together, locks, request, profiler)
                 outcomes += ended
                 pending = [seed for seed in pending if seed not in {outcome.run.seed for outcome in ended}]
     finally:
@@ -97,7 +99,7 @@ def _made_with(run: Run) -> str:
 
 
 def _claim(run: Run, locks: Locks, force: bool) -> str | None:
-    """Take the lock of a run that is to be made; else say why it is not."""
+    """Acquire the lock of a run; ``None``, or the status of a run that is not to be executed."""
     if not force and run.state is RunState.DONE and run.damage() is None:
         return "skipped"
     if not locks.acquire(run.lock):
@@ -105,7 +107,7 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     damage = run.set_aside_if_damaged()
     if damage is not None:
         print(f"aswd: {damage}", file=sys.stderr)
-    status = run.status  # again: it may have been finished while the lock was waited for
+    status = run.status  # again: another process may have finished it in the meantime
     if status is not None and status["status"] == RunState.DONE and not force:
         locks.release([run.lock])
         return "skipped"
@@ -115,47 +117,47 @@ def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     return None
 
 
-def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest) -> list[Outcome]:
-    """Run ``pending`` as one batch. Seeds that diverge come back alone; the others are to be run without them."""
-    done: list[Outcome] = []
+def _attempt(spec: RunConfig, pending: list[int], locks: Locks, request: StopRequest, profiler: Profiler | None) -> list[RunResult]:
+    """Execute ``pending`` as one batch. If seeds diverge, only their results are returned; the others are to be executed without them."""
+    done: list[RunResult] = []
     try:
         seeds = _batch_of(spec, pending)
         folder = spec.folder / batch_name(seeds)
         if spec.force:
             remove_checkpoints(folder / "checkpoints")
-        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done)
+        _fit(spec.with_seeds(seeds), pending, folder, locks, request, done, profiler)
         return done
     except Diverged as error:
         for seed, step in error.steps.items():
             _note_failure(Run.of(spec, seed), f"the loss of seed {seed} is not finite at step {step}", step)
-        return [Outcome("failed", Run.of(spec, seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
+        return [RunResult("failed", Run.of(spec, seed), f"the loss is not finite at step {step}") for seed, step in error.steps.items()]
     except Interrupted as error:
-        return [Outcome("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
+        return [RunResult("interrupted", Run.of(spec, seed), str(error), error.number) for seed in pending]
     except LockLost as error:
-        return [*done, *(Outcome("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
+        return [*done, *(RunResult("running", Run.of(spec, seed), str(error)) for seed in _rest(pending, done))]
     except SystemExit:  # what Lightning raises at a second Ctrl-C
         raise KeyboardInterrupt from None
     except Exception as error:
         rest = _rest(pending, done)
         for seed in rest:
             _note_failure(Run.of(spec, seed), _reason(error), None)
-        return [*done, *(Outcome("failed", Run.of(spec, seed), _reason(error)) for seed in rest)]
+        return [*done, *(RunResult("failed", Run.of(spec, seed), _reason(error)) for seed in rest)]
 
 
 def _note_failure(run: Run, reason: str, step: int | None) -> None:
-    """Write down why a run failed; on a full disk that cannot be, and the run is then one that was cut off."""
+    """Record why a run failed; on a full disk that is not possible, and the run counts as interrupted."""
     try:
         run.fail(reason, traceback.format_exc(), step)
     except OSError as error:
-        print(f"aswd: the failure of {run.folder} could not be written down ({_reason(error)})", file=sys.stderr)
+        print(f"aswd: the failure of {run.folder} could not be recorded ({_reason(error)})", file=sys.stderr)
 
 
-def _rest(pending: list[int], done: list[Outcome]) -> list[int]:
+def _rest(pending: list[int], done: list[RunResult]) -> list[int]:
     return [seed for seed in pending if seed not in {outcome.run.seed for outcome in done}]
 
 
 def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
-    """The seeds to run together: those ``pending``, or a batch of more that ran to its end and was cut off while it wrote its records."""
+    """The seeds of the batch: those ``pending``, or a larger batch that was interrupted while it wrote its records."""
     for config in [] if spec.force else sorted(spec.folder.glob("seeds=*/config.yaml")):
         seeds = _seeds_of(config)
         rest = set(seeds) - set(pending)
@@ -175,7 +177,15 @@ def _seeds_of(config: Path) -> list[int]:
         return []
 
 
-def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request: StopRequest, done: list[Outcome]) -> None:
+def _fit(
+    spec: RunConfig,
+    wanted: list[int],
+    folder: Path,
+    locks: Locks,
+    request: StopRequest,
+    done: list[RunResult],
+    profiler: Profiler | None,
+) -> None:
     """Fit the seeds of ``spec`` in ``folder``, write the records of those ``wanted``, and add each to ``done`` when it is written."""
     for seed in wanted:
         Run.of(spec, seed).write_config(spec.with_seeds([seed]).to_yaml())
@@ -193,7 +203,7 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
     failed = True
     try:
         trainer = Trainer(
-            **trainer_arguments(spec, task),
+            **(trainer_arguments(spec, task) | {"profiler": profiler or spec.trainer.profiler}),
             logger=mirrors,
             callbacks=[recorder, *bar, *(instantiate(node) for node in spec.callbacks.values()), checkpoints],
             default_root_dir=folder,
@@ -211,7 +221,7 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
             samples = task.samples(spec.seeds.index(seed)) if hasattr(task, "samples") else {}
             run.finish(metrics, samples, {**result, "seed": seed, "final": final})
             shown = list(final)[-1]  # the headline, or its logarithm
-            done.append(Outcome("done", run, f"{shown} {final[shown]:.4g}"))
+            done.append(RunResult("done", run, f"{shown} {final[shown]:.4g}"))
         failed = False
         _tolerating("the mirror", lambda: log_result(mirrors, metrics, images, result))
     finally:
@@ -219,11 +229,11 @@ def _fit(spec: RunConfig, wanted: list[int], folder: Path, locks: Locks, request
 
 
 def _tolerating(what: str, action: Callable[[], None]) -> None:
-    """The store is the record: what goes wrong beside it is said and passed over."""
+    """Report an error of something that the record does not need, and continue."""
     try:
         action()
     except Exception as error:
-        print(f"aswd: {what} of a run failed ({_reason(error)}); its record in the store is not touched by that", file=sys.stderr)
+        print(f"aswd: {what} of a run failed ({_reason(error)}); its record is not affected", file=sys.stderr)
 
 
 def _headline(task: LightningModule, metrics: MetricHistory) -> str:

@@ -13,7 +13,6 @@ from pytorch_lightning import LightningDataModule, LightningModule, seed_everyth
 from pytorch_lightning.plugins.environments import LightningEnvironment
 
 from aswd.config.run import RunConfig
-from aswd.data.images import ImageData
 from aswd.distances.workers import workers
 from aswd.runs.devices import SpawnedDDP, has_several
 from aswd.tasks.registry import task_class
@@ -22,10 +21,7 @@ from aswd.tasks.registry import task_class
 def build(spec: RunConfig) -> tuple[LightningModule, LightningDataModule]:
     """Task and data of a run."""
     seed_everything(spec.seeds[0], verbose=False)  # for code from outside that draws from the global random state
-    task, data = spec.build_task(), spec.build_data()
-    if isinstance(data, ImageData) and hasattr(spec.task, "batch_size"):
-        data.batch_size = spec.task.batch_size
-    return task, data
+    return spec.build_task(), spec.build_data()
 
 
 def trainer_arguments(spec: RunConfig, task: LightningModule) -> dict[str, Any]:
@@ -35,8 +31,8 @@ def trainer_arguments(spec: RunConfig, task: LightningModule) -> dict[str, Any]:
     if defaults.get("max_steps", -1) >= 0:
         arguments["max_steps"] = min(arguments["max_steps"], defaults["max_steps"])
     arguments.pop("enable_checkpointing", None)  # a run of the store has checkpoints
-    if has_several(spec.trainer.devices):
-        arguments["strategy"] = SpawnedDDP(spec)
+    if has_several(spec.trainer.devices) and spec.trainer.num_nodes == 1 and spec.trainer.strategy in ("auto", "ddp", "ddp_spawn"):
+        arguments["strategy"] = SpawnedDDP(spec)  # any other strategy is Lightning's, as given
     # Lightning's own processes, also inside a SLURM job, whose tasks it would take for its processes.
     return {"plugins": [LightningEnvironment()], **arguments}
 
@@ -57,11 +53,12 @@ def threads(spec: RunConfig) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what Lightning says about itself."""
+    """Without what Lightning says about itself, but for the report of a profiler."""
     chatter = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in chatter]
     for logger in chatter:
         logger.setLevel(logging.ERROR)
+    logging.getLogger("pytorch_lightning.profilers").setLevel(logging.INFO)  # the report of trainer.profiler
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning|lightning_fabric|torch)\..*")
         try:

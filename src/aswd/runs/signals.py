@@ -13,7 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):
-    """The run was asked to stop, and has saved where it stood."""
+    """A signal stopped the run, which has saved a checkpoint."""
 
     def __init__(self, number: int, step: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name} after step {step}")
@@ -24,7 +24,7 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """Whether, and by which signal, this process was asked to stop; a second Ctrl-C stops it at once.
+    """Whether a signal requests this process to stop, and which; a second Ctrl-C stops it at once.
 
     One serves all runs of a call: a request that comes while a run writes its record is kept for the runs after it.
 

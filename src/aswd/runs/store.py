@@ -41,7 +41,7 @@ class RunState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     RUNNING = "running"
-    CUT_OFF = "cut off"
+    INTERRUPTED = "interrupted"
     NEW = "new"
 
 
@@ -84,7 +84,7 @@ class Run:
         status = self.status
         if status is not None:
             return RunState(status["status"])
-        return RunState.CUT_OFF if (self.folder / "config.yaml").exists() else RunState.NEW
+        return RunState.INTERRUPTED if (self.folder / "config.yaml").exists() else RunState.NEW
 
     def damage(self) -> str | None:
         """What is wrong with the record of a finished run, or ``None``."""

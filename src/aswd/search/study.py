@@ -134,7 +134,7 @@ def _optimize(study: Study, search: Search, trials: int) -> int:
         title = f"[{number + 1}/{trials}] " + " ".join(f"{option}={value}" for option, value in values.items())
         with request.listening():
             results = execute_run(run, request)
-        if any(result.word == "interrupted" for result in results):
+        if any(result.status == "interrupted" for result in results):
             print(f"{title}: stopped; the same command resumes from the checkpoint", file=sys.stderr)
             return 128 + request.number
         failed = [result for result in results if result.run.state is not RunState.DONE]

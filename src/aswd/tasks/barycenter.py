@@ -11,16 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from aswd.data.configs import ShapesConfig
-from aswd.distances import options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.tasks import barycenter_figures, flow_figures
 from aswd.tasks.batches import as_clouds
 from aswd.tasks.configs import BarycenterConfig
-from aswd.tasks.flow import held_down_defaults
 from aswd.tasks.particles import ParticleTask
 from aswd.utils.metric_history import MetricHistory
-
-_NUM_PROJECTIONS = 100
 
 
 class Barycenter(ParticleTask):
@@ -53,14 +49,6 @@ class Barycenter(ParticleTask):
         self.register_buffer("exact", None)
         self.register_buffer("exact_objective", None)
         self._batch: Any = None  # the last one
-
-    @classmethod
-    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """The flow's for distances that do not go to zero, with fewer projections: there are tens of problems at a time, and directions
-        are drawn anew at each step.
-        """
-        given = held_down_defaults(name, reading)
-        return {**given, "num_projections": _NUM_PROJECTIONS} if "num_projections" in options(name) else given
 
     @classmethod
     def check(cls, config: BarycenterConfig, data: ShapesConfig, distance: nn.Module) -> None:

@@ -74,16 +74,6 @@ class Task(LightningModule, ABC):
         self.register_buffer("_bad_since", torch.full((len(self.seeds),), -1), persistent=False)
 
     @classmethod
-    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """Options of the distance ``name`` that this task of the paper gives, where they are not the distance's own."""
-        return {}
-
-    @classmethod
-    def reading_defaults(cls, reading: str, data: str) -> dict[str, Any]:
-        """What a reading of the paper gives, for the data of that name, for settings of this task that are null."""
-        return {}
-
-    @classmethod
     def check(cls, config: Any, data: Any, distance: nn.Module) -> None:
         """Check before a run that the options of task and data and the distance fit together.
 

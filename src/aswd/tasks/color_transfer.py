@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from aswd.data.palettes import Palette
 from aswd.data.photograph_files import Photograph
-from aswd.distances import Wasserstein, options
+from aswd.distances import Wasserstein
 from aswd.metrics import exact_wasserstein
 from aswd.tasks import color_figures
 from aswd.tasks.alignment import averaged_alignment, barycentric_projection
@@ -61,11 +61,6 @@ class ColorTransfer(Task):
         self._photographs: tuple[Photograph, Photograph] | None = None
         self._source_palette: Palette | None = None
         self._values: Tensor | None = None
-
-    @classmethod
-    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """A search that began anew at every call (Max-) would end after a few steps; here it goes on, as what others learn does."""
-        return {"warm_start": True} if "warm_start" in options(name) else {}
 
     @property
     def num_steps(self) -> int:

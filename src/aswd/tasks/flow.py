@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aswd.distances import options
 from aswd.metrics import exact_wasserstein
 from aswd.tasks import flow_figures
 from aswd.tasks.batches import as_points
@@ -41,19 +40,6 @@ class Flow(ParticleTask):
         self.frame_steps = np.unique(steps).tolist() if self.config.num_frames else []
         self.frames: dict[int, Tensor] = {}  # by step, [N, d], of the first replica only: nobody looks at fifty animations
         self.target: Tensor | None = None
-
-    @classmethod
-    def distance_defaults(cls, name: str, reading: str) -> dict[str, Any]:
-        """The released flow divides the ASWD's lambda, 0.05, by the mean of abs(y); the paper's text has 0.1.
-
-        The planar and radial flows, of which paper and code give nothing, take one layer and a tenth of the learning rate: with the
-        ASWD's they outgrow lambda within some hundred iterations, and the particles stand still.
-        """
-        known = options(name)
-        if not (name.startswith("aswd") and "penalty_relative" in known):
-            return {}
-        slow = {"layers": 1, "lr": 0.0005} if "layers" in known else {}
-        return {"penalty": 0.05, "penalty_relative": True, **slow} if reading == "reference" else slow
 
     @classmethod
     def check(cls, config: FlowConfig, data: Any, distance: nn.Module) -> None:
@@ -128,14 +114,3 @@ class Flow(ParticleTask):
             images.append(flow_figures.strip(folder / "particles.png", frames, steps, target, title))
             images.append(flow_figures.animation(folder / "particles.gif", frames, target))
         return images
-
-
-def held_down_defaults(name: str, reading: str) -> dict[str, Any]:
-    """The flow's options of the distance ``name``, with a stronger lambda for the ASWD: for tasks whose distances do not go to zero.
-
-    Counted as of 512 samples, as in the flow, such a distance outweighs lambda at any size of the ASWD's map, which then grows without end
-    and pulls the samples about. The paper says nothing on lambda there; its 0.1, over the mean of abs(y) and against the distance as
-    a mean, kept the map small in the barycenters and autoencoders that were tried.
-    """
-    given = Flow.distance_defaults(name, reading)
-    return {**given, "penalty": 0.1, "objective": "mean"} if given else given

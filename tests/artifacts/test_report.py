@@ -1,0 +1,155 @@
+"""The report on artifacts."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pandas
+import pytest
+from matplotlib.figure import Figure
+
+from aswd.artifacts.claims import HOLDS, Verdict
+from aswd.artifacts.declaration import load
+from aswd.artifacts.report import report
+from aswd.artifacts.reproduction import Reproduction
+from aswd.artifacts.tables import COLUMNS
+from aswd.cli.main import main
+from aswd.utils.errors import UserError
+from tests.artifacts.test_declaration import MINIMAL, declare
+from tests.artifacts.test_reproduce import reproduce
+
+
+class ParsedPage(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.images, self.links, self.anchors = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "img":
+            self.images.append(attributes["src"])
+        if tag == "a":
+            self.links.append(attributes["href"])
+        if "id" in attributes:
+            self.anchors.append(attributes["id"])
+
+
+PROBE = """<script>window.onload = () => { document.body.dataset.found = JSON.stringify({
+  images: [...document.images].filter(i => i.complete && i.naturalWidth > 0).length,
+  broken: [...document.links].filter(a => !document.getElementById(decodeURIComponent(a.hash.slice(1)))).length}); };</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def report_page(tmp_path_factory):
+    """The report of one figure in two readings."""
+    folder = tmp_path_factory.mktemp("report")
+    assert reproduce(folder, "flow_main") == 0
+    assert reproduce(folder, "flow_main", "--reading", "paper") == 0
+    assert main(["report", f"paths.output_dir={folder}"]) == 0
+    return folder / "report" / "index.html"
+
+
+@pytest.mark.slow
+def test_the_report_is_one_page_that_needs_nothing(report_page):
+    page = ParsedPage(report_page.read_text())
+    assert len(page.images) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in page.images)
+    assert page.links
+    assert all(link.removeprefix("#") in page.anchors for link in page.links)
+    assert not re.search(r"https?://", report_page.read_text())
+    assert report_page.with_name("report.md").read_text().count("## Figure 2") == 2
+    assert report_page.with_name("tables.tex").read_text().count(r"\toprule") == 2
+
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine to open the page with")
+def test_a_real_browser_opens_the_report(report_page, tmp_path):
+    probe = tmp_path / "probe.html"
+    probe.write_text(report_page.read_text().replace("</body>", PROBE))
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}"]
+    done = subprocess.run([*command, "--dump-dom", probe.as_uri()], capture_output=True, text=True, timeout=120)
+    assert "&quot;images&quot;:2,&quot;broken&quot;:0" in done.stdout
+    assert "CONSOLE" not in done.stderr
+
+
+EVIL = '<script>alert(1)</script>"&|'
+FACTS = {"wall_time": 60.0, "devices": [EVIL], "revisions": [EVIL], "versions": {EVIL: EVIL}, "settings": {EVIL: EVIL}}
+
+
+def write(folder, name, text=MINIMAL, label="A", number=1, verdicts=(), scale="tiny"):
+    """An artifact of made-up numbers."""
+    folders = declare(folder, text, name)
+    values = {"data": "knot", "label": label, "metric": "w2", "n": 1, "of": 2, "failed": 1, "mean": 0.5, "published": number}
+    frame = pandas.DataFrame([values]).reindex(columns=COLUMNS).assign(difference=-0.5)
+    reproduction = Reproduction(load(name, folders), scale, "reference", [f"paths.output_dir={folder}"], folders)
+    reproduction.write(Figure(), frame, frame, list(verdicts), FACTS)
+    return reproduction
+
+
+def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path):
+    quoted = json.dumps(EVIL)
+    text = f"# {EVIL}\ntitle: {quoted}\nnumber: {quoted}\n" + MINIMAL.replace("label: A", f"label: {quoted}")
+    verdict = Verdict(EVIL, EVIL, EVIL, EVIL)
+    write(tmp_path, "mine", text, EVIL, verdicts=[verdict])
+    page = report(tmp_path)
+    assert "<script" not in page.read_text().lower()
+    assert "&lt;script&gt;alert(1)" in page.read_text()
+    classes = re.findall(r'class="verdict ([^"]*)"', page.read_text())
+    assert classes == ["script-alert-1-script"] * 2
+    parsed = ParsedPage(page.read_text())
+    assert parsed.links == ["#mine-reference-tiny"]
+    assert parsed.links[0][1:] in parsed.anchors
+    outside_code = re.sub("`[^`]*`", "", page.with_name("report.md").read_text())
+    assert "<script" not in outside_code
+    assert r"\|" in outside_code
+
+
+def test_sections_come_ours_first_and_have_all_that_was_written(tmp_path):
+    write(tmp_path, "aaa", f"title: Mine\nnumber: Figure 1\n{MINIMAL}", verdicts=[Verdict("Q1", "It works.", HOLDS, "3 of 3")])
+    assert reproduce_summary(tmp_path, "flow_full")
+    assert reproduce_summary(tmp_path, "flow_main")
+    text = report(tmp_path).read_text()
+    titles = re.findall(r"<h2 [^>]*>([^<]*)</h2>", text)
+    assert titles == ["Figure 2: Sliced Wasserstein flow", "Figure 4: Sliced Wasserstein flow, all targets and distances", "Figure 1: Mine"]
+    for part in (
+        '<td class="verdict holds">holds</td>',
+        "It works.",
+        "3 of 3",
+        "1 of 2, 1 failed",
+        '<td class="number">0.50</td>',
+        "1 minutes",
+        "aswd reproduce aaa",
+    ):
+        assert part in text
+    assert "95 % intervals" in text
+
+
+def reproduce_summary(folder, name):
+    """An artifact of ours, of which only what the report needs is written."""
+    source = folder / "artifacts" / "aaa" / "reference-tiny"
+    target = folder / "artifacts" / name / "reference-smoke"
+    shutil.copytree(source, target)
+    artifact = load(name)
+    summary = json.loads((source / "summary.json").read_text())
+    summary |= {"artifact": name, "number": artifact.number, "caption": artifact.caption, "scale": "smoke", "verdicts": []}
+    return (target / "summary.json").write_text(json.dumps(summary))
+
+
+def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
+    whole, broken, empty = (write(tmp_path, name) for name in ("whole", "broken", "empty"))
+    (broken.folder / "summary.json").write_text("{}")
+    (empty.folder / "table.csv").unlink()
+    text = report(tmp_path).read_text()
+    assert text.count("<h2") == 1
+    assert whole.command in text
+    err = capsys.readouterr().err
+    assert f"{broken.folder} is left out: artifact is missing" in err
+    assert f"{empty.folder} is left out: table.csv is missing" in err
+    with pytest.raises(UserError, match=r"there is no artifact in .* yet"):
+        report(tmp_path / "nowhere")
