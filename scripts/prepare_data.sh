@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetch and check all data sets: scripts/prepare_data.sh [DIR], by default into data/.
-# One that cannot be had does not stop the others; the exit code is the number of those.
+# Download and check all data sets: scripts/prepare_data.sh [DIR], by default into data/.
+# One that cannot be downloaded does not stop the others; the exit code is their number.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 make --quiet setup || exit

@@ -1,5 +1,7 @@
 """The example package: its distances keep the contract, and its parts run under a plain trainer."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,9 +51,10 @@ def test_its_artifact_compares_its_distance_with_three_of_ours():
 
 
 def test_its_task_data_and_callback_run_under_a_plain_trainer(tmp_path):
-    pytest.importorskip("aswd.data.modules")
     from hydra.utils import instantiate
     from pytorch_lightning import Trainer
+
+    import aswd.tasks  # noqa: F401  before Lightning, which imports torchvision
 
     (configs,) = plugins.config_dirs()
     task, data, callbacks = (
@@ -72,3 +75,50 @@ def test_its_task_data_and_callback_run_under_a_plain_trainer(tmp_path):
     assert flow.particles.shape == (2, 60, 2)
     assert trainer.callback_metrics["w2"] < 0.5
     assert 0.3 < trainer.callback_metrics["spread"] < 1
+
+
+@pytest.mark.slow
+def test_installed_it_is_known_to_every_command_and_its_figure_is_reproduced(tmp_path):
+    """As a user has it: pip install, then aswd reproduce, with a pool whose workers must know it too."""
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(tmp_path / "site"),
+        str(FOLDER),
+    ]
+    subprocess.run(install, check=True, capture_output=True)
+    paths = [str(tmp_path / "site"), str(FOLDER.parents[1] / "src")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+    def aswd(*arguments):
+        command = [sys.executable, "-m", "aswd", *arguments, f"paths.output_dir={tmp_path / 'out'}"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "sine_spiral" in aswd("list", "artifacts")
+    assert "momentum_flow" in aswd("list", "tasks")
+    assert "spiral" in aswd("list", "data")
+    said = aswd("reproduce", "sine_spiral", "--scale", "smoke", "launcher=pool", "trainer.enable_progress_bar=false")
+    folder = tmp_path / "out" / "artifacts" / "sine_spiral" / "reference-smoke"
+    assert str(folder) in said
+    assert (folder / "figure.png").stat().st_size > 10_000
+    table = (folder / "table.csv").read_text()
+    assert all(label in table for label in ("Sine", "Linear", "Circular", "ASWD"))
+    aswd(
+        "train",
+        "task=momentum_flow",
+        "data=spiral",
+        "distance=gswd_sine",
+        "callbacks=spread",
+        "task.iterations=5",
+        "callbacks.spread.every=2",
+    )
+    runs = aswd("list", "runs")
+    assert runs.count("gswd_sine") == 2

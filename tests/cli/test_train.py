@@ -76,7 +76,7 @@ def train(folder, *arguments):
         ("hydra.run.dir=/tmp/x", "hydra.run.dir=/tmp/x must be left out: paths.output_dir=DIR"),
         ("hydra.sweep.dir=/tmp/x", "paths.output_dir=DIR"),
         ("hydra.job.chdir=true", "hydra.job.chdir=true must be left out"),
-        ("hydra/launcher=joblib", "launcher=local, pool or slurm"),
+        ("hydra/launcher=joblib", "launcher=NAME says how"),
         ("+hydra.sweeper.params.seed=1", "+hydra.sweeper.params.seed=1 must be left out"),
         ("hydra.verbose=true", "must be left out"),
         ("trainer.strategy=nonsense", "trainer: "),

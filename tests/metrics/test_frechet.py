@@ -135,5 +135,5 @@ def test_counts(tmp_path):
         metric.compute()
     with pytest.raises(ValueError, match=r"images must be as the real ones, \[3, 16, 16\]; got \[3, 8, 8\]"):
         metric.update(torch.zeros(2, 3, 8, 8, dtype=torch.uint8))
-    with pytest.raises(ValueError, match=r"images must be bytes of the shape .*; got torch.float32"):
+    with pytest.raises(ValueError, match=r"images must be a uint8 tensor of shape .*; got torch.float32"):
         metric.update(torch.zeros(2, 3, 16, 16))

@@ -16,7 +16,7 @@ def forecast(cells: list[Cell], output_dir: Path) -> str:
     known = records(output_dir)
     rows, total, unknown = [], 0.0, 0
     for cell in cells:
-        missing = len(cell.config.seeds) - len(cell.done)
+        missing = len(cell.config.seeds) - (0 if cell.config.force else len(cell.done))
         seconds = _seconds_per_seed(cell, known) if missing else 0.0
         unknown += seconds is None
         total += missing * (seconds or 0.0)

@@ -12,6 +12,7 @@ from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
     from aswd.artifacts.reproduction import Reproduction
+    from aswd.config.composition import CommandLine
 
 _BASH = """_aswd() {
     local words="${COMP_LINE:0:COMP_POINT}"
@@ -74,7 +75,7 @@ def reproduce(options: argparse.Namespace) -> int:
     from aswd.artifacts.reproduce import reproduce
     from aswd.artifacts.reproduce_all import reproduce_all
 
-    line = _command_line(options)
+    line = _load_plugins(options)
     make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
     return make(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
 
@@ -113,7 +114,7 @@ def _reproduction(options: argparse.Namespace) -> Reproduction:
     from aswd.artifacts.declaration import load
     from aswd.artifacts.reproduction import Reproduction
 
-    line = _command_line(options)
+    line = _load_plugins(options)
     return Reproduction(load(options.artifact, line.config_dirs), options.scale, options.reading, line.overrides, line.config_dirs)
 
 
@@ -151,15 +152,17 @@ def completion(options: argparse.Namespace) -> int:
     return 0
 
 
-def _command_line(options: argparse.Namespace):
+def _command_line(options: argparse.Namespace) -> CommandLine:
     from aswd.config.composition import CommandLine, check_overrides
 
     check_overrides(options.overrides, options.config_dir)
     return CommandLine(options.overrides, config_dirs=tuple(options.config_dir))
 
 
-def _load_plugins(options: argparse.Namespace) -> None:
-    """Make names from outside known: those of installed packages, and of ``plugins=FILE``."""
+def _load_plugins(options: argparse.Namespace) -> CommandLine:
+    """Make names from outside known: those of installed packages, and of ``plugins=FILE``; the command line."""
     from aswd.config.composition import register_plugins
 
-    register_plugins(_command_line(options))
+    line = _command_line(options)
+    register_plugins(line)
+    return line

@@ -22,6 +22,11 @@ def main(arguments: list[str]) -> int:
         from aswd.config.composition import parse_command_line, plan_runs, run_hydra
 
         line = parse_command_line(arguments)
+        if {"--help", "-h"} & set(line.hydra_flags):
+            from aswd.cli.help import train_help
+
+            print(train_help(line))
+            return 0
         if line.hydra_flags or line.cfg in ("hydra", "all"):
             return run_hydra(line)
         runs = plan_runs(line)

@@ -61,6 +61,8 @@ def _default_identity(task: str, data: str, distance: str, reading: str) -> dict
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
     if isinstance(value, str) and len(value) == 64:  # a digest
         return value[:8]
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")

@@ -141,6 +141,13 @@ def plan_runs(line: CommandLine, registered: bool = False) -> list[RunConfig]:
         raise UserError(f"invalid configuration: {first_line(error)}") from None
 
 
+def group_options(group: str, folders: tuple[str, ...] = ()) -> list[str]:
+    """The names that can be chosen in a group, those of files in folders of plug-ins and of the user included."""
+    with _initialised():
+        known = GlobalHydra.instance().config_loader().get_group_options(group)
+    return sorted({*known, *(path.stem for folder in (*config_dirs(), *folders) for path in Path(folder, group).glob("*.yaml"))})
+
+
 @contextmanager
 def _initialised() -> Iterator[None]:
     GlobalHydra.instance().clear()

@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from aswd.config.paths import config_dir
 from aswd.config.published import published_configs
 from aswd.config.schemas import PathConfig, TrainerConfig
+from aswd.config.targets import DISTANCE_TARGETS
 from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, option_types, options
 from aswd.tasks.registry import TASKS
@@ -43,7 +44,8 @@ def register_groups() -> None:
     for name in loggers():  # several at once: each under its own name
         store.store(name, {name: _node(loggers(), name)}, group="logger")
     for name in available():
-        store.store(name, distance_schema(name), group="distance")
+        if name not in DISTANCE_TARGETS:  # which a configuration file of the same name brings
+            store.store(name, distance_schema(name), group="distance")
     for reading in READINGS:
         store.store(reading, {"reading": reading}, group="reading", package="_global_")
     for name in ("auto", "cpu", "gpu"):

@@ -19,8 +19,8 @@ from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 
 _INSTEAD = {
-    "hydra/launcher": "launcher=local, pool or slurm says how the runs of a sweep are started",
-    "hydra.launcher": "launcher=local, pool or slurm says how the runs of a sweep are started",
+    "hydra/launcher": "launcher=NAME says how the runs of a sweep are started (aswd train --help lists the names)",
+    "hydra.launcher": "launcher=NAME says how the runs of a sweep are started (aswd train --help lists the names)",
     "hydra/sweeper": "-m sweeps over all combinations, and aswd search searches",
     "hydra.sweeper": "-m sweeps over all combinations, and aswd search searches",
     "hydra.run.dir": "paths.output_dir=DIR says where results are written",

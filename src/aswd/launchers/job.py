@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from signal import Signals
+from typing import TYPE_CHECKING
 
-from aswd.config.run import RunConfig
-from aswd.runs.execution import execute_run
-from aswd.runs.signals import StopRequest
+if TYPE_CHECKING:
+    from aswd.config.run import RunConfig
 
 
-class Job:
+class Job(ABC):
     """What a job does on its node: execute its runs, one after the other; subclasses know how a job is requeued.
 
     Args:
@@ -24,6 +25,9 @@ class Job:
 
     def __call__(self) -> list[str]:
         """Execute the runs; at the time limit, save a checkpoint and requeue the job, which then skips what is done."""
+        from aswd.runs.execution import execute_run  # here: the module of a launcher is imported to check a configuration
+        from aswd.runs.signals import StopRequest
+
         request, lines = StopRequest(self.warning), []
         with request.listening():
             for run in self.runs:
@@ -34,10 +38,10 @@ class Job:
         print(*lines, sep="\n", flush=True)
         return lines
 
+    @abstractmethod
     def count_restarts(self) -> int:
         """How often this job was requeued; called on its node."""
-        raise NotImplementedError
 
+    @abstractmethod
     def requeue(self) -> None:
         """Put this job back into the queue; called on its node."""
-        raise NotImplementedError

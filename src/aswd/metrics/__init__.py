@@ -1,4 +1,4 @@
-"""Figures of merit, as torchmetrics classes around plain functions."""
+"""Evaluation metrics: torchmetrics classes and the functions behind them."""
 
 from aswd.utils import torchvision_import
 

@@ -192,7 +192,7 @@ class FrechetToReference(Metric):
 def check_images(images: Tensor) -> None:
     """Bytes ``[n, 1 or 3, H, W]``; images in floating point would be cut or wrapped around on the way to bytes."""
     if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1] not in (1, 3):
-        raise ValueError(f"images must be bytes of the shape [n, 1 or 3, H, W]; got {images.dtype} of {list(images.shape)}")
+        raise ValueError(f"images must be a uint8 tensor of shape [n, 1 or 3, H, W]; got {images.dtype} of {list(images.shape)}")
 
 
 def warn_if_few(count: int, dim: int) -> None:

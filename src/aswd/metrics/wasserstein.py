@@ -60,7 +60,7 @@ class ExactWasserstein(Metric):
     def compute(self) -> Tensor:
         """W_k of every replica, ``[...]``."""
         if not self.x:
-            raise ValueError("the exact Wasserstein distance has seen no samples: update(x, y) comes before compute()")
+            raise ValueError("ExactWasserstein.compute() was called before update(x, y)")
         return exact_wasserstein(_joined(self.x), _joined(self.y), self.order)
 
 

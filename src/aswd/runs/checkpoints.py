@@ -13,6 +13,7 @@ import torch
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Checkpoint
 
+from aswd.config.schemas import TrainerConfig
 from aswd.runs.locks import Locks
 from aswd.runs.recorder import evaluation_is_due, is_last_step
 from aswd.runs.signals import Interrupted, StopRequest
@@ -59,13 +60,13 @@ class Checkpoints(Checkpoint):
 
     Args:
         folder: where to.
-        seconds: between two checkpoints.
+        config: how often; see its ``checkpoint_seconds``.
         request: whether to stop.
         locks: those that this run holds; it stops when it has lost one.
     """
 
-    def __init__(self, folder: Path, seconds: float, request: StopRequest, locks: Locks) -> None:
-        self.folder, self.seconds, self.request, self.locks = folder, seconds, request, locks
+    def __init__(self, folder: Path, config: TrainerConfig, request: StopRequest, locks: Locks) -> None:
+        self.folder, self.seconds, self.request, self.locks = folder, config.checkpoint_seconds, request, locks
         self._last = time.monotonic()
         self._finished = self._is_epoch_end = False
         self._state: dict[str, Any] | None = None  # loaded, to be restored

@@ -198,7 +198,7 @@ def _fit(
     metrics = MetricHistory(spec.seeds)
     recorder = Recorder(folder / "metrics.csv", metrics)
     bar = [ProgressBar(f"{spec.title} {spec.seeds_text}")] if spec.trainer.enable_progress_bar else []
-    checkpoints = Checkpoints(folder / "checkpoints", spec.trainer.checkpoint_seconds, request, locks)
+    checkpoints = Checkpoints(folder / "checkpoints", spec.trainer, request, locks)
     checkpoint = latest_checkpoint(folder / "checkpoints")
     mirrors = build_loggers(spec, folder, resumed=checkpoint is not None)
     failed = True

@@ -24,9 +24,8 @@ class ProgressBar(TQDMProgressBar):
         self._shown = time.monotonic()
 
     def init_train_tqdm(self) -> Tqdm:
-        bar = super().init_train_tqdm()
-        bar.leave = False
-        return bar
+        delay = 0.0 if sys.stderr.isatty() else self._interval  # a log has no lines of short runs
+        return Tqdm(desc=self.title, disable=self.is_disabled, leave=False, dynamic_ncols=True, file=sys.stderr, smoothing=0, delay=delay)
 
     def init_validation_tqdm(self) -> Tqdm:
         return Tqdm(disable=True)

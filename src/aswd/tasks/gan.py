@@ -160,7 +160,7 @@ class Gan(GenerativeTask):
         if self._fid is not None:
             self._fid.real = None  # the data may be others
 
-    def look_at(self, images: Tensor, labels: Tensor | None) -> None:
+    def add_validation_batch(self, images: Tensor, labels: Tensor | None) -> None:
         if self._fid is not None and not isinstance(self.trainer.datamodule, ImageData):
             self._fid.add_real(to_bytes(images, "unit"))
 

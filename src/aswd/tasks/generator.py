@@ -98,7 +98,7 @@ class PixelGenerator(GenerativeTask):
     def on_validation_epoch_start(self) -> None:
         self._test = []
 
-    def look_at(self, images: Tensor, labels: Tensor | None) -> None:
+    def add_validation_batch(self, images: Tensor, labels: Tensor | None) -> None:
         self._test.append(images)
         if self._frechet is not None:
             self._frechet.add_real(to_bytes(images, "unit"))

@@ -92,7 +92,7 @@ class ImageTask(Task):
             self.trainer.should_stop = True
 
     @abstractmethod
-    def look_at(self, images: Tensor, labels: Tensor | None) -> None:
+    def add_validation_batch(self, images: Tensor, labels: Tensor | None) -> None:
         """Take note of a validation batch: images ``[n, channels, height, width]`` in [0, 1], labels ``[n]`` where there are any."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class ImageTask(Task):
     def validation_step(self, batch: Any, batch_idx: int) -> None:
         if self.trainer.is_global_zero and not self.trainer.sanity_checking:
             labels = batch[1] if isinstance(batch, tuple | list) and len(batch) > 1 else None
-            self.look_at(as_images(batch, 1)[0], labels)
+            self.add_validation_batch(as_images(batch, 1)[0], labels)
 
     def on_validation_epoch_end(self) -> None:
         if self.trainer.sanity_checking:

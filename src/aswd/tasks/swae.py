@@ -117,7 +117,7 @@ class Swae(ImageTask):
     def on_validation_epoch_start(self) -> None:
         self._seen = {"codes": [], "labels": [], "images": [], "errors": []}
 
-    def look_at(self, images: Tensor, labels: Tensor | None) -> None:
+    def add_validation_batch(self, images: Tensor, labels: Tensor | None) -> None:
         codes, seen = self.encode(images), self._seen
         errors = torch.stack(reconstruction_errors(self.decoder.logits(codes), images)).double()
         seen["codes"].append(codes)
