@@ -25,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("aswd: stopped", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return 0
 
 
 def _main(arguments: list[str]) -> int:
@@ -39,8 +41,6 @@ def _main(arguments: list[str]) -> int:
         _check_overrides(parser, arguments[0] if arguments else "", options.overrides)
         options.output_dir = _output_dir(options.overrides)
         return options.run(options)
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        return 0
     except UserError as error:
         print(f"aswd {arguments[0]}: {error}", file=sys.stderr)
         return 2
