@@ -108,7 +108,7 @@ def test_the_wheel_carries_the_configs(tmp_path):
     expected = {f"aswd/configs/{path.relative_to(ROOT / 'configs')}" for path in (ROOT / "configs").rglob("*.yaml")}
     assert expected
     assert expected <= names
-    assert "aswd/distances/family.py" in names
+    assert "aswd/distances/names.py" in names
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")  # as installed, away from the checkout
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-m", "aswd", "train", "--cfg", "job", "data=knot"]

@@ -151,7 +151,7 @@ def test_a_module_replaces_what_it_registered_itself():
 
 
 def test_a_name_is_taken_once():
-    sentence = "the name 'swd' is taken by the distance that aswd.distances.family registers: choose another name in tests.distances"
+    sentence = "the name 'swd' is taken by the distance that aswd.distances.names registers: choose another name in tests.distances"
     with pytest.raises(ValueError, match=sentence):
         register("swd")(Linear)
     with pytest.raises(ValueError, match="made of letters, digits and underscores; got 'my distance'"):

@@ -13,7 +13,8 @@ PRECISIONS = (
     *("64", "64-true", "32", "32-true", "16", "16-true", "16-mixed", "bf16", "bf16-true", "bf16-mixed"),
     *("transformer-engine", "transformer-engine-float16"),
 )
-_OURS = ("threads", "checkpoint_seconds")
+_OURS = ("threads", "checkpoint_seconds")  # which Lightning does not know
+_UNCHECKED = (*_OURS, "accelerator", "max_steps", "enable_progress_bar", "deterministic")  # checked here, or any value will do
 
 
 @dataclass
@@ -95,14 +96,10 @@ class TrainerConfig:
         Raises:
             ValueError: with what Lightning says against it.
         """
-        ours = TrainerConfig(accelerator=self.accelerator, devices=self.devices, precision=self.precision)
-        ours.max_steps, ours.threads, ours.checkpoint_seconds = self.max_steps, self.threads, self.checkpoint_seconds
-        ours.enable_progress_bar, ours.deterministic = self.enable_progress_bar, self.deterministic
-        if ours == self and self.devices == 1 and self.precision in ("32", "bf16-mixed"):
+        changed = {f.name for f in fields(self) if f.name not in _UNCHECKED and getattr(self, f.name) != f.default}
+        if changed <= {"precision"} and self.precision in ("32", "bf16-mixed"):
             return  # nothing to ask: the import takes seconds
         from pytorch_lightning import Trainer
-
-        import aswd.tasks  # noqa: F401  lets torchvision be imported
 
         try:
             with quiet():

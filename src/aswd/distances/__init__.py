@@ -11,7 +11,7 @@ from aswd.utils.numpy_features import prefer_avx2
 
 prefer_avx2()  # must come before the import of numpy
 
-from aswd.distances import family  # noqa: F401  registers the names
+from aswd.distances import names  # noqa: F401  registers the names
 from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.directions import Directions, PushForward, Single, Uniform
 from aswd.distances.exact import Wasserstein
