@@ -87,7 +87,6 @@ def test_installed_it_is_known_to_every_command_and_its_figure_is_reproduced(tmp
         "install",
         "--quiet",
         "--no-deps",
-        "--no-build-isolation",
         "--target",
         str(tmp_path / "site"),
         str(FOLDER),

@@ -8,11 +8,11 @@ from aswd.distances import available
 from aswd.tasks import TASKS
 
 
-@pytest.mark.parametrize(("what", "names"), [("distances", available()), ("data", DATA), ("tasks", TASKS)])
+@pytest.mark.parametrize(("what", "names"), [("distances", available), ("data", lambda: DATA), ("tasks", lambda: TASKS)])
 def test_list_names_and_explains(what, names, capsys):
     assert main(["list", what]) == 0
     lines = capsys.readouterr().out.splitlines()[1:]
-    assert [line.split()[0] for line in lines] == list(names)
+    assert [line.split()[0] for line in lines] == list(names())
     assert all(len(line.split()) > 1 for line in lines)
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from aswd.config.composition import CommandLine, plan_runs
+from aswd.config.paths import config_dir
 from aswd.config.published import load_rules, published_distance, published_task
+from aswd.distances import available, options
 from aswd.utils.errors import UserError
 
 
@@ -48,6 +50,30 @@ def test_readings_of_the_aswd_in_the_flow():
 def test_values_are_those_of_the_papers(overrides, section, option, value):
     config = run(*overrides)
     assert (config.distance[option] if section == "distance" else getattr(config.task, option)) == value
+
+
+@pytest.mark.parametrize(
+    ("task", "reading", "name", "expected"),
+    [
+        ("flow", "reference", "aswd", {"penalty": 0.05, "penalty_relative": True}),
+        ("flow", "paper", "aswd", {}),
+        ("flow", "reference", "dswd", {}),
+        ("flow", "reference", "aswd_radial", {"penalty": 0.05, "penalty_relative": True, "layers": 1, "lr": 0.0005}),
+        ("flow", "paper", "aswd_planar", {"layers": 1, "lr": 0.0005}),
+        ("barycenter", "reference", "aswd", {"penalty": 0.1, "penalty_relative": True, "objective": "mean", "num_projections": 100}),
+        ("barycenter", "paper", "swd", {"num_projections": 100}),
+        ("barycenter", "reference", "max_swd", {}),
+        ("barycenter", "reference", "wasserstein", {}),
+    ],
+)
+def test_what_a_task_sets_for_its_distance(task, reading, name, expected):
+    assert published_distance(load_rules(config_dir() / "published" / f"{task}.yaml"), reading, name) == expected
+
+
+def test_every_distance_is_a_choice_with_its_options():
+    for name in available():
+        config = run(f"distance={name}")
+        assert set(config.distance) == set(options(name))
 
 
 def test_the_user_wins_over_what_is_published():

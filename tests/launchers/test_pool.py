@@ -75,7 +75,7 @@ def test_after_a_stop_request_the_workers_save_and_exit(tmp_path):
     process.send_signal(number)
     code, counts, text = ended(process)
     assert (code, counts) == (128 + number, {"interrupted": 2, "not": 1}), text
-    assert "the same command goes on from the checkpoint" in text
+    assert "the same command resumes from the checkpoint" in text
     assert "Traceback" not in text
     assert not any(Path(f"/proc/{worker}").exists() for worker in there)
     states = [run.state for run in map(Run, tmp_path.glob("runs/*/*/*/*/seed=*"))]

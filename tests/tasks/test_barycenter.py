@@ -251,20 +251,11 @@ def test_other_tasks_refuse_clouds():
         plan_runs(CommandLine(["task=flow", "data=shapes"]))
 
 
-def test_what_the_task_sets_for_distances():
-    augmented = {"penalty": 0.1, "penalty_relative": True, "objective": "mean", "num_projections": 100}
-    assert Barycenter.distance_defaults("aswd", "reference") == augmented
-    assert spec_of("outputs", distance="aswd").distance["objective"] == "mean"
-    assert Barycenter.distance_defaults("swd", "paper") == {"num_projections": 100}
-    assert Barycenter.distance_defaults("max_swd", "reference") == {}
-    assert Barycenter.distance_defaults("wasserstein", "reference") == {}
-
-
 def test_what_the_augmented_distance_learns_stays_finite():
     """With the task's lambda it settles; against a distance counted as of 512 samples, the flow's, it keeps growing."""
     norms = {}
     for objective in ("mean", 512):
-        options = Barycenter.distance_defaults("aswd", "reference") | {"num_projections": 10, "objective": objective}
+        options = spec_of("outputs", distance="aswd").distance | {"num_projections": 10, "objective": objective, "seed": None}
         task, batch = small_task(build("aswd", **options), [0], ("star", "moons"), weights=[0.5, 0.5], lr=0.03)
         adam, norms[objective] = task.configure_optimizers(), []
         for step in range(120):

@@ -95,15 +95,6 @@ def test_numbers_of_particles_and_points_may_differ_in_any_dimension(tmp_path):
     assert outcome.run.result["final"]["w2"] == pytest.approx(final, rel=1e-12)
 
 
-def test_readings_set_the_penalty():
-    assert Flow.distance_defaults("aswd", "reference") == {"penalty": 0.05, "penalty_relative": True}
-    assert Flow.distance_defaults("aswd", "paper") == {}
-    assert Flow.distance_defaults("dswd", "reference") == {}
-    slow = {"layers": 1, "lr": 0.0005}
-    assert Flow.distance_defaults("aswd_radial", "reference") == {"penalty": 0.05, "penalty_relative": True, **slow}
-    assert Flow.distance_defaults("aswd_planar", "paper") == slow
-
-
 class Spoiled(nn.Module):
     """A distance that loses its value at the third call."""
 

@@ -28,10 +28,10 @@ def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
     assert run["run_group"] == f"flow/swiss_roll/aswd/{spec.key}"
     assert run["job_type"] == "flow batch"  # not to be averaged with its own seeds
     assert run["run_id"] == f"{spec.key}-seeds-0-2"
-    assert run["display_name"] == "flow swiss_roll aswd seeds 0-2"
+    assert run["display_name"] == "flow swiss_roll aswd iterations=30 num_samples=40 num_projections=10 seeds 0-2"
     assert set(run["tags"]) == {"flow", "swiss_roll", "aswd", "reference", "mine"}
     assert run["config"]["update"]["distance"]["penalty"] == 0.05
-    assert run["config"]["update"]["seeds"] == [0, 1, 2]
+    assert (run["config"]["update"]["seed"], run["config"]["update"]["replicas"]) == (0, 3)
     text = json.dumps(found["history"])
     for name in ("w2", "w2_low", "w2_high", "distance_value", "learned_norm", "trainer/global_step", "seeds", "particles_gif"):
         assert name in text, name
@@ -46,10 +46,10 @@ def test_a_batch_is_one_offline_wandb_run_with_mean_band_and_table(tmp_path):
 
 @pytest.mark.slow
 def test_a_failed_run_is_finished_in_wandb_too(tmp_path, monkeypatch):
-    def fail(self):
+    def fail(self, *_):
         raise RuntimeError("no W2 today")
 
-    monkeypatch.setattr(Flow, "evaluate", fail)
+    monkeypatch.setattr(Flow, "validation_step", fail)
     (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb"))
     assert outcome.status == "failed"
     (ending,) = wandb_records(tmp_path)["exit"]

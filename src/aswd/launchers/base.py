@@ -147,8 +147,10 @@ class Launcher(ABC):
 
 
 def without_terminal(run: RunConfig, threads: int | None) -> RunConfig:
-    """The configuration of a run for a process of its own, which has ``threads`` threads and no progress bar."""
-    return replace(run, trainer=replace(run.trainer, enable_progress_bar=False, threads=threads))
+    """The configuration of a run for a process of its own, which has ``threads`` threads and no progress bar, and launches nothing."""
+    from aswd.launchers.local import LocalConfig
+
+    return replace(run, launcher=LocalConfig(), trainer=replace(run.trainer, enable_progress_bar=False, threads=threads))
 
 
 def prepare_data(runs: list[RunConfig]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from signal import Signals
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
     from aswd.config.run import RunConfig
 
 
-class Job(ABC):
+class Job:
     """What a job does on its node: execute its runs, one after the other; subclasses know how a job is requeued.
 
     Args:
@@ -38,10 +37,9 @@ class Job(ABC):
         print(*lines, sep="\n", flush=True)
         return lines
 
-    @abstractmethod
     def count_restarts(self) -> int:
-        """How often this job was requeued; called on its node."""
+        """How often this job was requeued; called on its node. Default: never."""
+        return 0
 
-    @abstractmethod
     def requeue(self) -> None:
-        """Put this job back into the queue; called on its node."""
+        """Put this job back into the queue; called on its node. Default: leave that to the next start of the command."""
