@@ -67,6 +67,8 @@ def parse_command_line(arguments: list[str]) -> CommandLine:
     flags = ("--help", "-h", "--hydra-help", "--version", "--info", "-i", "--shell-completion", "-sc")
     shown = [one for one in arguments if one.partition("=")[0] in flags]
     options, rest = parser.parse_known_args([one for one in arguments if one not in shown])
+    if any(one.partition("=")[0] == "--output-dir" for one in rest):
+        raise UserError("--output-dir is now paths.output_dir=DIR")
     unknown = [one for one in rest if one.startswith("-")]
     if unknown:
         raise UserError(f"unknown argument {unknown[0]}: aswd train --help shows what there is")

@@ -15,7 +15,7 @@ from aswd.config.groups import distance_schema, launchers, loggers, option_names
 from aswd.config.renamed import check_not_renamed
 from aswd.config.run import RunConfig
 from aswd.config.schemas import PathConfig, TopConfig, TrainerConfig
-from aswd.config.targets import DISTANCE_TARGETS, import_target
+from aswd.config.targets import DISTANCE_TARGETS, check_target, import_target
 from aswd.data.registry import DATA, data_config
 from aswd.distances import available, build, options, register
 from aswd.tasks.registry import TASKS, task_class
@@ -183,8 +183,8 @@ def _targets(config: DictConfig, group: str, registry: Registry | None) -> dict[
     nodes: dict[str, Any] = {}
     for name, node in given.items():
         if OmegaConf.is_dict(node) and "_target_" in node:
-            import_target(f"{group}.{name}._target_", node["_target_"])
             nodes[name] = OmegaConf.to_container(node, resolve=True)
+            check_target(f"{group}.{name}", nodes[name], {"callbacks": "on_train_start", "logger": "log_metrics"}[group])
         elif registry is not None and name in registry:
             nodes[name] = _typed(f"{group}.{name}.", node, registry.config(name))
         elif node is not None:
@@ -232,11 +232,25 @@ def _check_together(run: RunConfig) -> None:
             raise UserError(f"{part} must come from a source file, whose digest tells its results apart; {info['module']} has none")
     task = task_class(run.task.name)
     _check_devices(run, task)
+    _check_optimisation(run, task)
     if hasattr(task, "check"):
         try:
             task.check(run.task, run.data, distance)
         except ValueError as error:
             raise UserError(f"{error}") from None
+
+
+def _check_optimisation(run: RunConfig, task: type) -> None:
+    """Lightning clips and accumulates gradients of tasks with automatic optimisation only."""
+    for name, default in (("gradient_clip_val", None), ("accumulate_grad_batches", 1)):
+        value = getattr(run.trainer, name)
+        if value != default and getattr(task, "optimises_manually", False):
+            instead = "; use task.clip_grad_norm" if name == "gradient_clip_val" and hasattr(run.task, "clip_grad_norm") else ""
+            raise UserError(
+            allowed = "null" if default is None else default
+            reason = f"for task={run.task.name}, which takes its own optimiser steps"
+            raise UserError(f"trainer.{name} must be {allowed} {reason}; got {value}{instead}")
+            )
 
 
 def _check_devices(run: RunConfig, task: type) -> None:

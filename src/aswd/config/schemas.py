@@ -78,9 +78,23 @@ class TrainerConfig:
             if not torch.cuda.is_available():
                 raise ValueError(f"accelerator must be 'cpu' or 'auto' on this machine, where torch sees no GPU; got {self.accelerator!r}")
         check_choice("precision", self.precision, PRECISIONS)
-        for name in ("max_steps", "threads"):
+        for name in ("max_steps", "max_epochs", "threads"):
             if getattr(self, name) is not None:
                 check_at_least(name, getattr(self, name), 1, whole=True)
+        for name in ("limit_train_batches", "limit_val_batches"):
+            if getattr(self, name) is not None:
+                check_at_least(name, getattr(self, name), 0, strictly=True)
+        if self.gradient_clip_val is not None:
+            check_at_least("gradient_clip_val", self.gradient_clip_val, 0, strictly=True)
+        if self.max_time is not None:
+            raise ValueError(
+                f"max_time must be null: where a run ends must not depend on the machine; got {self.max_time!r}: use max_steps"
+            )
+        for name in ("fast_dev_run", "barebones"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name} must be false, since it leaves out what a record needs; got {getattr(self, name)!r}: use max_steps"
+                )
         check_at_least("num_nodes", self.num_nodes, 1, whole=True)
         check_at_least("checkpoint_seconds", self.checkpoint_seconds, 0)
         if isinstance(self.devices, bool) or (isinstance(self.devices, int) and self.devices < 1 and self.devices != -1):

@@ -33,6 +33,21 @@ def import_target(option: str, target: Any) -> Any:
         raise UserError(f"{option} must name a class or function that can be imported; got {target!r} ({reason})") from None
 
 
+def check_target(prefix: str, node: dict[str, Any], method: str) -> None:
+    """Check before any work that a ``_target_`` takes its arguments and, if it is a class, makes what is wanted.
+
+    Raises:
+        UserError: it does not.
+    """
+    target = import_target(f"{prefix}._target_", node["_target_"])
+    if isinstance(target, type) and not hasattr(target, method):
+        raise UserError(f"{prefix}._target_ must be a class with the method {method}, as Lightning's have; got {node['_target_']!r}")
+    try:
+        inspect.signature(target).bind_partial(**{name: value for name, value in node.items() if not name.startswith("_")})
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{prefix}: {node['_target_']}: {error}") from None
+
+
 def add_target_options(overrides: list[Override], config: DictConfig) -> list[str]:
     """The overrides, those that set an option of a ``_target_`` which its file leaves out with the ``++`` that Hydra wants for that.
 

@@ -28,6 +28,8 @@ def trainer_arguments(spec: RunConfig, task: LightningModule) -> dict[str, Any]:
     arguments = {"num_sanity_val_steps": 0, **defaults, **spec.trainer.arguments()}
     if defaults.get("max_steps", -1) >= 0:
         arguments["max_steps"] = min(arguments["max_steps"], defaults["max_steps"])
+    if isinstance(arguments.get("val_check_interval"), float):  # a part of an epoch
+        arguments["check_val_every_n_epoch"] = spec.trainer.check_val_every_n_epoch or 1
     arguments.pop("enable_checkpointing", None)  # a run of the store has checkpoints
     if has_several(spec.trainer.devices) and spec.trainer.num_nodes == 1 and spec.trainer.strategy in ("auto", "ddp", "ddp_spawn"):
         arguments["strategy"] = SpawnedDDP(spec)  # any other strategy is Lightning's, as given

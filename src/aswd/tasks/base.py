@@ -55,6 +55,7 @@ class Task(LightningModule, ABC):
     logarithmic: ClassVar[bool] = True  # whether that metric is reported as its logarithm, too
     data_kind: ClassVar[str]  # of the data that the task takes
     batches_seeds: ClassVar[bool] = False  # whether seeds run as one batch of replicas; else one after the other
+    optimises_manually: ClassVar[bool] = False  # whether it takes its optimiser steps itself
     several_devices: ClassVar[bool] = False  # whether several processes can share a batch
     small_tensors: ClassVar[bool] = False  # too small for torch's own threads to pay on a CPU
 

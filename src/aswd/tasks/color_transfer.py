@@ -48,6 +48,7 @@ class ColorTransfer(Task):
     config_class = ColorTransferConfig
     headline = "w2"
     logarithmic = False
+    optimises_manually = True
     data_kind = "pair"
 
     def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:

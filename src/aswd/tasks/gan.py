@@ -48,6 +48,7 @@ class Gan(GenerativeTask):
     """
 
     config_class = GanConfig
+    optimises_manually = True
     curves = ("fid", "distance_value", "loss_real", "loss_fake")
 
     def __init__(self, distance: Any, *, seeds: Sequence[int] = (0,), **options: Any) -> None:
@@ -109,7 +110,7 @@ class Gan(GenerativeTask):
         step = self.global_step
         # The discriminator's optimiser as it is: Lightning would count its steps, too.
         generator_adam, discriminator_adam = self.optimizers()[0], self.optimizers(use_pl_optimizer=False)[1]
-        real = as_images(batch, 1, self.pixel_range)[0]
+        real = as_images(batch, 1, self.pixel_range)[0].to(self.dtype)
         fake = self.generator(self.noise(step, len(real))[0])
         losses = self._discriminate(real, fake.detach(), discriminator_adam)
         self.features.requires_grad_(False)  # its gradient is not needed

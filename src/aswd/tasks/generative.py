@@ -69,7 +69,8 @@ class GenerativeTask(ImageTask):
 
     def draw_noise(self, count: int, seed: int, *place: int) -> Tensor:
         """Standard normal noise ``[count, latent_dim]`` that depends on a seed, a stream and what else is in ``place``."""
-        return torch.randn(count, self.config.latent_dim, generator=random_numbers(self.device, seed, *place), device=self.device)
+        numbers = random_numbers(self.device, seed, *place)
+        return torch.randn(count, self.config.latent_dim, generator=numbers, device=self.device, dtype=torch.float32).to(self.dtype)
 
     def training_metrics(self) -> dict[str, Tensor]:
         """Values of the last training step, and the norm of what the distance has learned."""
@@ -87,7 +88,7 @@ class GenerativeTask(ImageTask):
             image_figures.grid(path, self.fixed_images()[0])
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
-        return {"images": self.fixed_images()[replica], "noise": self.fixed_noise[replica].cpu().numpy()}
+        return {"images": self.fixed_images()[replica], "noise": self.fixed_noise[replica].float().cpu().numpy()}
 
     def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:
         """Draw the curves; returns them, the last grid, and some of the others."""

@@ -93,7 +93,7 @@ class PixelGenerator(GenerativeTask):
 
     @torch.no_grad()
     def generate(self, noise: Tensor) -> Tensor:
-        return self.generator(noise).unflatten(2, self.shape)
+        return self.generator(noise).float().unflatten(2, self.shape)
 
     def on_validation_epoch_start(self) -> None:
         self._test = []

@@ -103,23 +103,27 @@ class Swae(ImageTask):
         codes = gather(code)
         prior = draw_prior(c.prior, len(codes), c.latent_dim, (self.seed, _PRIOR, step), self.device)
         value = self.distance(codes[None], prior[None])
-        bce, l1 = reconstruction_errors(self.decoder.logits(code), pixels)
+        bce, l1 = reconstruction_errors(self.logits(code), pixels)
         loss = c.bce_weight * bce + c.l1_weight * l1 + c.distance_weight * (value.square() if c.squared else value)
         self.watch(loss, step + 1)
         self._value = value.detach()
         return loss.sum()
 
     def encode(self, pixels: Tensor) -> Tensor:
-        """Codes ``[n, latent_dim]`` of images in [0, 1]."""
+        """Codes ``[n, latent_dim]`` in float32 of images in [0, 1]."""
         mean, deviation = self.config.normalise
-        return self.encoder((pixels - mean) / deviation)
+        return self.encoder(((pixels - mean) / deviation).to(self.dtype)).float()
+
+    def logits(self, code: Tensor) -> Tensor:
+        """Decoded images before the sigmoid, in float32."""
+        return self.decoder.logits(code.to(self.dtype)).float()
 
     def on_validation_epoch_start(self) -> None:
         self._seen = {"codes": [], "labels": [], "images": [], "errors": []}
 
     def add_validation_batch(self, images: Tensor, labels: Tensor | None) -> None:
         codes, seen = self.encode(images), self._seen
-        errors = torch.stack(reconstruction_errors(self.decoder.logits(codes), images)).double()
+        errors = torch.stack(reconstruction_errors(self.logits(codes), images)).double()
         seen["codes"].append(codes)
         seen["errors"].append(len(images) * errors)
         seen["images"].append(to_bytes(images, "unit").cpu())
@@ -161,7 +165,7 @@ class Swae(ImageTask):
     @torch.no_grad()
     def _decode(self, codes: Tensor) -> Tensor:
         """Images of codes, uint8 ``[n, 1, size, size]``."""
-        return torch.cat([to_bytes(self.decoder(part.to(self.device)), "unit") for part in codes.split(_CHUNK)])
+        return torch.cat([to_bytes(self.decoder(part.to(self.device, self.dtype)), "unit") for part in codes.split(_CHUNK)])
 
     def decode(self, codes: Tensor) -> np.ndarray:
         """Images of codes, uint8 ``[n, size, size]``."""
