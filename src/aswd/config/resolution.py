@@ -246,11 +246,9 @@ def _check_optimisation(run: RunConfig, task: type) -> None:
         value = getattr(run.trainer, name)
         if value != default and getattr(task, "optimises_manually", False):
             instead = "; use task.clip_grad_norm" if name == "gradient_clip_val" and hasattr(run.task, "clip_grad_norm") else ""
-            raise UserError(
             allowed = "null" if default is None else default
             reason = f"for task={run.task.name}, which takes its own optimiser steps"
             raise UserError(f"trainer.{name} must be {allowed} {reason}; got {value}{instead}")
-            )
 
 
 def _check_devices(run: RunConfig, task: type) -> None:
