@@ -144,6 +144,28 @@ def test_a_signal_while_a_record_is_written_stops_the_sweep_after_it(tmp_path, c
     assert "stopped; the same command resumes" in captured.err
 
 
+def test_callbacks_of_lightning_by_name(tmp_path):
+    assert (
+        train(
+            tmp_path,
+            "distance=swd",
+            "callbacks=early_stopping",
+            "callbacks.early_stopping.patience=1",
+            "callbacks.early_stopping.min_delta=9",
+        )
+        == 0
+    )
+    (stopped,) = records(tmp_path).to_dict("records")
+    assert stopped["steps"] < 30
+    assert (
+        train(tmp_path, "distance=swd", "seed=1", "trainer.log_every_n_steps=5", "callbacks=[model_checkpoint,learning_rate_monitor]") == 0
+    )
+    (kept,) = (row for row in records(tmp_path).to_dict("records") if row["seed"] == 1)
+    assert kept["steps"] == 30
+    assert list(Path(kept["folder"]).rglob("epoch=*.ckpt"))
+    assert "lr-Adam" in next(Path(kept["folder"]).rglob("logs/metrics.csv")).read_text()
+
+
 def test_gpu_is_refused_where_there_is_none(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert train(tmp_path, "trainer=gpu") == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pytorch_lightning.loggers import Logger, TensorBoardLogger, WandbLogger
+from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
 from aswd.config.targets import import_target
 from aswd.tracking.naming import Names, media, media_name
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def build_loggers(run: RunConfig, folder: Path, resumed: bool = False) -> list[Logger]:
     """The loggers of a run.
 
-    One that fails is named on stderr, and the run does without it: the store is the record.
+    One that fails is named on stderr, and the run does without it: the store is the record. A run with callbacks of the user's has at
+    least a CSV file, for what they log.
 
     Args:
         run: its ``loggers`` are options of ours, or a ``_target_`` with arguments, which is also given ``run``, ``folder`` and ``resumed``
@@ -42,6 +43,8 @@ def build_loggers(run: RunConfig, folder: Path, resumed: bool = False) -> list[L
         except Exception as error:
             text = "aswd wandb sync replays the run later" if name == "wandb" else "its metrics are in the store"
             print(f"aswd: the logger {name} failed ({sentence(error)}) and is left out; {text}", file=sys.stderr)
+    if run.callbacks and not loggers:  # such as LearningRateMonitor, which needs one
+        loggers.append(CSVLogger(folder, name="logs", version=""))
     return loggers
 
 
