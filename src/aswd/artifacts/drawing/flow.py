@@ -14,12 +14,13 @@ TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_rol
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
     """Targets beside curves of the metric, two pairs of columns; mean over seeds with its 95 % band."""
     shown = list(dict.fromkeys(cell.data for cell in cells))
-    rows = (len(shown) + 1) // 2
-    figure = Figure(figsize=(13, 3.1 * rows + 1.2), layout="constrained")
-    grid = figure.subplots(rows, 4, squeeze=False, width_ratios=[1, 1.9, 1, 1.9])
+    pairs = min(2, len(shown))
+    rows = -(-len(shown) // pairs)
+    figure = Figure(figsize=(6.5 * pairs, 3.1 * rows + 1.2), layout="constrained")
+    grid = figure.subplots(rows, 2 * pairs, squeeze=False, width_ratios=[1, 1.9] * pairs)
     handles: dict[str, object] = {}
-    for panel in range(2 * rows):
-        shape, axes = grid[panel // 2, 2 * (panel % 2)], grid[panel // 2, 2 * (panel % 2) + 1]
+    for panel in range(pairs * rows):
+        shape, axes = grid[panel // pairs, 2 * (panel % pairs) : 2 * (panel % pairs) + 2]
         if panel >= len(shown):
             shape.set_axis_off()
             axes.set_axis_off()
@@ -31,7 +32,7 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
             handles |= curve(axes, cell, artifact.metric, number)
         axes.set(xlabel="iteration", ylabel="log10 W2" if artifact.metric == "log10_w2" else artifact.metric)
         axes.grid(alpha=0.3)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=9)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3 * pairs, fontsize=9)
     figure.suptitle(heading)
     return figure
 
