@@ -38,7 +38,7 @@ from tests.runs.small import SMALL, small_spec
             "launcher.sbatch must have option names without leading dashes, such as qos; got '--qos'",
         ),
         (["launcher=slurm", "launcher.sbatch=3"], "launcher.sbatch must be a group of options"),
-        (["hydra/launcher=joblib"], "hydra/launcher=joblib must be left out: launcher=local, pool or slurm"),
+        (["hydra/launcher=joblib"], "hydra/launcher=joblib must be left out: launcher=NAME says how"),
     ],
 )
 def test_mistakes_raise_one_sentence(arguments, sentence, tmp_path, capsys):
