@@ -11,6 +11,23 @@ def _one_thread():
     torch.manual_seed(1234)
 
 
+@pytest.fixture(autouse=True)
+def _own_names():
+    """What a test registers is known to no other."""
+    from aswd.config.targets import DISTANCE_TARGETS
+    from aswd.data.registry import DATA
+    from aswd.distances import registry
+    from aswd.launchers.registry import LAUNCHERS
+    from aswd.tasks.registry import TASKS
+
+    names = [registry._registry, DISTANCE_TARGETS, DATA._entries, LAUNCHERS._entries, TASKS._entries]
+    before = [dict(entries) for entries in names]
+    yield
+    for entries, content in zip(names, before, strict=True):
+        entries.clear()
+        entries.update(content)
+
+
 @pytest.fixture
 def without_wandb_key(monkeypatch, tmp_path):
     """As on a machine that has never heard of W&B; keys that a test sets are forgotten by wandb, too."""
