@@ -84,7 +84,7 @@ def check_distance(name: str, /, **given: Any) -> list[str]:
       ``finite_differences = False`` (for example because it solves an inner problem inexactly at every call), must only be finite;
     - *replicas* are compared with single calls if its class has the attribute ``supports_replicas = True``; ``seed``, if it is an option,
       is then a list with one seed per replica;
-    - *numbers of samples* and *evaluation mode* are not checked.
+    - *numbers of samples*, *second derivatives* and *evaluation mode* are not checked.
 
     Args:
         name: one of :func:`aswd.distances.available`.
@@ -204,6 +204,13 @@ def _gradients(case: _Case) -> None:
             raise _Broken(f"the gradient must agree with finite differences; they differ by up to {_largest_difference(distance, *inputs)}")
 
 
+def _second_derivatives(case: _Case) -> None:
+    x, y = case.samples(n=4)
+    inputs = (x.requires_grad_(), y.requires_grad_())
+    right = torch.autograd.gradgradcheck(case.frozen(*case.samples(n=4)), inputs, atol=1e-6, rtol=1e-4, raise_exception=False)
+    _require(right, "second derivatives must agree with finite differences of the gradient")
+
+
 def _largest_difference(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> str:
     """Between the gradient with respect to x and central differences."""
     gradient = torch.autograd.grad(distance(x, y), x)[0]
@@ -285,9 +292,10 @@ def _evaluation(case: _Case) -> None:
     distance = case.build()
     distance(x, y)
     before = copy.deepcopy(dict(distance.named_buffers()))
-    distance.eval()(x, y + 3)
+    values = distance.eval()(x, y + 3), distance(x, y), distance(x, y + 3)
     changed = [key for key, value in distance.named_buffers() if not torch.equal(value, before[key])]
     _require(not changed, f"evaluation mode must not change what was learned; changed: {', '.join(changed)}")
+    _require(torch.equal(values[0], values[2]), "in evaluation mode the same samples must give the same value, call after call")
     _require(not list(distance.parameters()), "a distance must not hand its parameters to an optimiser: make them buffers")
 
 
@@ -327,6 +335,7 @@ _PROPERTIES = [
     _Property("permutations", _permutations),
     _Property("weights", _weights, lambda case: case.weighted),
     _Property("gradients", _gradients),
+    _Property("second derivatives", _second_derivatives, lambda case: case.ours),
     _Property("two calls", _two_calls),
     _Property("state_dict", _state),
     _Property("replicas", _replicas, lambda case: case.batched),

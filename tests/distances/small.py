@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 import torch
 
 from aswd.distances import Single, SlicedDistance, available, build, options
@@ -14,6 +15,14 @@ def small(name, **given):
     """The distance with few projections and steps, where it has such options."""
     sizes = {"num_projections": 12, "steps": 3, "seed": 0}
     return build(name, **({key: value for key, value in sizes.items() if key in options(name)} | given))
+
+
+def skip_unless_defined(name, dim):
+    """Skip a test of samples in a dimension for which the distance has no point set."""
+    if options(name).get("sampling") in ("spiral", "equal_area") and dim != 3:
+        pytest.skip("a point set in three dimensions")
+    if name == "swd_shcv" and dim > 3:
+        pytest.skip("more polynomials than directions")
 
 
 def clouds(n=20, m=20, dim=3, lead=(), dtype=torch.float64, seed=0):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from aswd.distances import READINGS, Single, build, options, sliced, wasserstein_1d
+from aswd.distances.aggregations import Mean
 from aswd.distances.maximiser import AdamState, Maximiser, by_autograd
 from tests.distances.small import LEARNING, NAMES, clouds, small
 from tests.distances.test_values import learned, sphere
@@ -231,7 +232,7 @@ def test_readings_have_names_and_reference_is_the_default():
     assert (paper.projection.activation, paper.penalty.penalty_form, paper.penalty.objective) == ("relu", "moment", "mean")
     assert (algorithm1.projection.activation, algorithm1.penalty.penalty_form) == ("relu", "algorithm1")
     assert build("aswd", reading="paper", activation="tanh").projection.activation == "tanh"
-    assert build("swd", reading="algorithm1").aggregation == "mean"
+    assert isinstance(build("swd", reading="algorithm1").aggregation, Mean)
 
 
 def test_algorithm1_is_the_pseudo_code():

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from aswd.distances import Circular, Linear, build, wasserstein_1d
+from aswd.distances import Circular, CosinePenalty, Linear, Slices, build, wasserstein_1d
+from aswd.distances.aggregations import Mean
 from aswd.distances.slicing import mean_slice_cost
 from tests.distances.small import clouds, frozen, small
 
@@ -291,5 +292,36 @@ def test_gradients_to_directions_match_finite_differences(projection, dim):
     x, y = (side[None].requires_grad_() for side in clouds(4, 4, dim))
     theta = sphere(3, dim)[None].requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda *sides: mean_slice_cost(projection, *sides, None, None, 2.0), (x, y, theta), atol=1e-6, rtol=1e-4
+        lambda a, b, theta: mean_slice_cost(Slices(projection, {}, a, b, a, b, theta, None, None, 2.0), Mean()),
+        (x, y, theta),
+        atol=1e-6,
+        rtol=1e-4,
     )
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    count=st.integers(1, 40),
+    replicas=st.integers(1, 3),
+    dim=st.sampled_from([2, 3]),
+    angles=st.lists(st.floats(-7, 7), max_size=5),
+    seed=st.integers(0, 2**31),
+)
+def test_cosine_penalty_against_all_pairs(count, replicas, dim, angles, seed):
+    """In the plane by sorted angles, elsewhere by matrix products; with directions that are repeated, opposite and of length zero."""
+    theta = torch.stack([sphere(count, dim, seed + i) for i in range(replicas)])
+    special = torch.tensor([[np.cos(a), np.sin(a), 0][:dim] for a in angles], dtype=torch.float64).reshape(-1, dim)
+    special = torch.cat([special, -special, special, torch.zeros(1, dim)])
+    theta = torch.cat([theta, special.expand(replicas, -1, -1)], 1)
+    pairs = theta.shape[1] ** 2
+    cosine = (theta[:, :, None] * theta[:, None]).sum(-1)
+    slices = Slices(None, {}, None, None, None, None, theta.clone().requires_grad_(), None, None, 2)
+    penalty = CosinePenalty(penalty=3.0)
+    value = penalty(slices)
+    torch.testing.assert_close(value, 3 * cosine.abs().sum((1, 2)) / pairs)
+    gradient = torch.autograd.grad(value.sum(), slices.theta)[0]
+    torch.testing.assert_close(penalty.gradients(slices)[2], gradient)
+    # At a right angle any slope between the two one-sided ones is a gradient.
+    slack = 6 / pairs * (cosine.abs() < 1e-12).double() @ theta.norm(dim=-1, keepdim=True)
+    expected = 6 / pairs * (torch.where(cosine.abs() < 1e-12, 0, cosine.sign())[..., None] * theta[:, None]).sum(2)
+    assert ((gradient - expected).norm(dim=-1) <= slack[..., 0] + 1e-12).all()

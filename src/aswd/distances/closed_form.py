@@ -1,7 +1,7 @@
 r"""Gradients of the inner loop's objective in closed form, where all parts have one.
 
-The objective of a replica is :math:`(S \, c)^{1/k} - P` with the mean cost c of its slices (or, in Algorithm 1,
-:math:`\sum_l (S c_l / L)^{1/k} - P`). The evaluation of the slices gives the gradient of c with respect to features and directions;
+The objective of a replica is the distance, scaled by S, minus a penalty; for a mean over slices, :math:`(S \, c)^{1/k} - P` with the
+mean cost c. The evaluation of the slices gives the gradient of c with respect to features and directions;
 the chain rule through each part is a line or two. Autograd gives the same with about sixty more small kernel calls per step.
 """
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from aswd.distances.aggregations import Separable
 from aswd.distances.layers import Parameters
-from aswd.distances.one_dimensional import clamp_tiny, safe_root
 from aswd.distances.problem import Problem
+from aswd.distances.slice_costs import Sorted
 from aswd.distances.slicing import cost_and_gradients
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def has_closed_form(distance: SlicedDistance) -> bool:
     """Whether every part of the objective has a closed-form gradient."""
     moved, penalty = distance.directions if distance.maximised == "directions" else distance.projection, distance.penalty
     penalty_closed = penalty is None or (penalty.closed_form and (not penalty.penalty or distance.projection.outputs_features))
-    return moved.closed_form and penalty_closed
+    return moved.closed_form and penalty_closed and type(distance.slice_cost) is Sorted and isinstance(distance.aggregation, Separable)
 
 
 def objective_gradients(
@@ -44,7 +45,6 @@ def objective_gradients(
     features = fixed if moves_directions else tuple(features for features, _ in traced)
     own = projection.own_directions(parameters)
     theta = distance.directions.theta(base, parameters) if own is None else own
-    inside = distance.aggregation == "algorithm1"
     cost, grads = cost_and_gradients(
         projection,
         *features,
@@ -52,10 +52,11 @@ def objective_gradients(
         problem.x_weights,
         problem.y_weights,
         distance.order,
-        root_each=inside,
+        distance.aggregation,
         need=(not moves_directions, not moves_directions, moves_directions or own is not None),
     )
-    grads = [None if grad is None else grad.mul_(_slope(distance, problem, cost, theta.shape[1])) for grad in grads]
+    slope = distance.aggregation.slope(cost, theta.shape[1], distance.objective_samples(problem), distance.order)
+    grads = [None if grad is None else grad.mul_(slope) for grad in grads]
     if distance.penalty is not None and distance.penalty.penalty:
         penalty_grads = distance.penalty.gradients(distance.slices(problem, parameters, features, theta))
         grads = [grad if part is None else grad.sub_(part) for grad, part in zip(grads, penalty_grads, strict=True)]
@@ -65,11 +66,3 @@ def objective_gradients(
     x_part, y_part = (projection.parameter_gradients(x, *trace, grad, parameters) for x, trace, grad in sides)
     total = {name: x_part[name] + y_part[name] for name in x_part}
     return total if own is None else {**total, **projection.own_gradients(grads[2])}
-
-
-def _slope(distance: SlicedDistance, problem: Problem, cost: Tensor, count: int) -> Tensor | float:
-    """Derivative of the distance, scaled as in the objective, with respect to the mean cost of the slices."""
-    k, samples = distance.order, distance.objective_samples(problem)
-    if distance.aggregation == "algorithm1":
-        return count * (samples / count) ** (1 / k)
-    return (safe_root(cost * samples, k) / (k * clamp_tiny(cost)))[:, None, None]

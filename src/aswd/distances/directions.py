@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.layers import Parameters, apply_layer, linear_layer
+from aswd.distances.parts import build_part
+from aswd.distances.point_sets import orthonormal
 from aswd.distances.streams import Streams
-from aswd.utils.checks import check_at_least
+from aswd.utils.checks import check_at_least, check_choice
+from aswd.utils.fields import option
 
 
 class Directions:
@@ -45,20 +49,42 @@ class Uniform(Directions):
 
     Args:
         num_projections: L >= 1.
+        sampling: ``"random"`` for independent ones, ``"orthogonal"`` for blocks of orthonormal ones, or a point set: ``"sobol"``,
+            ``"halton"``, ``"spiral"``, ``"equal_area"``.
+        randomisation: of a point set, anew at every evaluation: a random ``"rotation"``, ``"scramble"``, or ``"none"``.
     """
 
     num_projections: int = 1000
+    sampling: str | dict[str, Any] = option("random", before="random")
+    randomisation: str = option("rotation", before="rotation")
 
     def __post_init__(self) -> None:
         check_at_least("num_projections", self.num_projections, 1, whole=True)
+        self._points = build_part("sampling", self.sampling)
+        self._points.check(self.randomisation)
+
+    def check_dim(self, dim: int) -> None:
+        """Raise ``ValueError`` for a dimension in which there are no such directions."""
+        self._points.check_dim(dim)
 
     def base(self, dim: int, streams: Streams) -> Tensor:
-        return streams.sphere(self.num_projections, dim)
+        return self._points.draw(self.num_projections, dim, streams, self.randomisation)
 
 
 @dataclass
 class PushForward(Uniform):
-    """f(theta) / norm(f(theta)) for uniform theta, f one linear layer (DSWD)."""
+    """f(theta) / norm(f(theta)) for uniform theta, f one linear layer (DSWD).
+
+    Args:
+        redraw: draw theta anew in every inner step, as the ASWD paper's code does; otherwise once per call, for all inner steps and the
+            value, as the DSWD authors' code does.
+    """
+
+    redraw: bool = option(True, before=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("redraw", self.redraw, [True, False])
 
     parameter_names = ("f_weight", "f_bias")
 
@@ -85,6 +111,7 @@ class Single(Directions):
     """One direction, which is the parameter itself (Max-SWD and the other Max- distances)."""
 
     parameter_names = ("theta",)
+    num_directions = 1
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         return {"theta": streams.sphere(1, dim)}
@@ -95,10 +122,32 @@ class Single(Directions):
     @property
     def closed_form(self) -> bool:
         """Not of subclasses, which may override :meth:`theta`."""
-        return type(self) is Single
+        return type(self) in (Single, Frame)
 
     def parameter_gradients(self, base: None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
         return {"theta": theta_grad}
 
     def constrain(self, parameters: dict[str, Tensor]) -> None:
         functional.normalize(parameters["theta"], dim=-1, out=parameters["theta"])
+
+
+@dataclass
+class Frame(Single):
+    """K orthonormal directions, which are the parameters (Max-K-SW).
+
+    Args:
+        num_directions: K, at most the dimension.
+    """
+
+    num_directions: int = 2
+
+    def __post_init__(self) -> None:
+        check_at_least("num_directions", self.num_directions, 1, whole=True)
+
+    def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
+        if self.num_directions > dim:
+            raise ValueError(f"num_directions must be at most the dimension of the directions, {dim}; got {self.num_directions}")
+        return {"theta": orthonormal(streams.normal(dim, self.num_directions)).mT.contiguous()}
+
+    def constrain(self, parameters: dict[str, Tensor]) -> None:
+        parameters["theta"].copy_(orthonormal(parameters["theta"].mT).mT)

@@ -65,14 +65,28 @@ class Wasserstein(nn.Module):
         """The distance between ``x [..., N, d]`` and ``y [..., M, d]``, of shape ``[...]``."""
         if directions is not None:
             raise ValueError("directions must be left out: the exact Wasserstein distance has none")
+        problem, couplings = self._solve(x, y, x_weights, y_weights)
+        with without_autocast(problem.x.device):
+            costs = [self._cost(xr, yr, coupling) for xr, yr, coupling in zip(problem.x, problem.y, couplings, strict=True)]
+            cost = torch.stack(costs) * (problem.n if self.reduction == "sum" else 1)
+            return problem.result(safe_root(cost, self.order) if self.root else cost)
+
+    @eager
+    def plan(self, x: Tensor, y: Tensor, x_weights: Tensor | None = None, y_weights: Tensor | None = None) -> Tensor:
+        """An optimal transport plan, ``[..., N, M]``."""
+        problem, couplings = self._solve(x, y, x_weights, y_weights)
+        plan = problem.x.new_zeros(problem.replicas, problem.n, problem.m)
+        for one, coupling in zip(plan, couplings, strict=True):
+            i, j, mass = (torch.from_numpy(part).to(plan.device) for part in coupling)
+            one[i, j] = mass.to(plan.dtype)
+        return problem.result(plan)
+
+    def _solve(self, x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None) -> tuple[Problem, list[Coupling]]:
         problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate)
         if problem.x.device.type == "meta":
             raise ValueError("x must hold values to compute the exact plan from; got a tensor on the device meta")
         with without_autocast(problem.x.device):
-            couplings = optimal_couplings(problem.x, problem.y, problem.x_weights, problem.y_weights, self.order)
-            costs = [self._cost(xr, yr, coupling) for xr, yr, coupling in zip(problem.x, problem.y, couplings, strict=True)]
-            cost = torch.stack(costs) * (problem.n if self.reduction == "sum" else 1)
-            return problem.result(safe_root(cost, self.order) if self.root else cost)
+            return problem, optimal_couplings(problem.x, problem.y, problem.x_weights, problem.y_weights, self.order)
 
     def _cost(self, x: Tensor, y: Tensor, coupling: Coupling) -> Tensor:
         i, j, mass = (torch.from_numpy(part).to(x.device) for part in coupling)

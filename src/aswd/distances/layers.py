@@ -27,10 +27,10 @@ class _Norm(torch.autograd.Function):
         return norms
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         features, norms = ctx.saved_tensors
-        return torch.where(norms == 0, 0, grad / norms)[..., None] * features
+        zero = norms == 0
+        return (grad / norms.masked_fill(zero, 1)).masked_fill(zero, 0)[..., None] * features
 
 
 def root(squares: Tensor) -> Tensor:

@@ -1,15 +1,29 @@
-"""The distances of the paper, its ablations and variants: each a choice of projection, directions and what is maximised."""
+"""The distances: each a choice of projection, directions, what is maximised, aggregation and slice cost."""
 
 from __future__ import annotations
 
+from aswd.distances.aggregations import Max, Mean, MeanOfRoots, Min, Softmax, Softmin
 from aswd.distances.augmented import Augmented, NonInjective
-from aswd.distances.directions import PushForward, Single
+from aswd.distances.control_variates import LowerVariate, SphericalHarmonics, UpperVariate
+from aswd.distances.directions import Frame, PushForward, Single
 from aswd.distances.exact import Wasserstein
 from aswd.distances.flows import Planar, Radial
+from aswd.distances.lifted import Lifted
 from aswd.distances.neural import Neural
 from aswd.distances.penalties import CosinePenalty, NormPenalty
+from aswd.distances.point_sets import EqualArea, Halton, Orthogonal, Random, Sobol, Spiral
 from aswd.distances.projections import Circular, Linear, Polynomial
 from aswd.distances.registry import register
+from aswd.distances.slice_costs import Sorted
+from aswd.distances.trees import Tree
+
+for part_name, part in {
+    **{"mean": Mean, "algorithm1": MeanOfRoots, "softmax": Softmax, "softmin": Softmin, "max": Max, "min": Min},
+    **{"lcv": LowerVariate, "ucv": UpperVariate, "shcv": SphericalHarmonics},
+    **{"sorted": Sorted, "lifted": Lifted, "tree": Tree},
+    **{"random": Random, "orthogonal": Orthogonal, "spiral": Spiral, "equal_area": EqualArea, "sobol": Sobol, "halton": Halton},
+}.items():
+    register(part_name)(part)
 
 searched = {"directions": Single, "maximised": "directions", "warm_start": False}  # one direction, drawn and optimised at every call
 pushed = {"directions": PushForward, "maximised": "directions", "penalised_by": CosinePenalty}
@@ -21,6 +35,24 @@ register("gswd_poly5", about="generalised SWD, homogeneous polynomial of degree 
 register("gswd_circular", about="generalised SWD, circular defining function")(Circular)
 for depth in (1, 2, 3):
     register(f"gswd_nn{depth}", about=f"GSW-NN, {depth} hidden layer{'s' * (depth > 1)}", directions=None, depth=depth)(Neural)
+
+register("swd1", about="SWD of order 1", order=1.0)(Linear)
+register("osw", about="SWD with blocks of orthonormal directions", sampling="orthogonal")(Linear)
+register("qsw_spiral", about="quasi SWD, generalised spiral (d = 3)", sampling="spiral")(Linear)
+register("qsw_equal_area", about="quasi SWD, Sobol points mapped by areas (d = 3)", sampling="equal_area")(Linear)
+register("qsw_sobol", about="quasi SWD, Sobol points", sampling="sobol")(Linear)
+register("qsw_halton", about="quasi SWD, Halton points", sampling="halton")(Linear)
+for variate, text in ((LowerVariate, "lower"), (UpperVariate, "upper")):
+    register(f"swd_{text[0]}cv", about=f"SWD with the {text} control variate", aggregation=variate)(Linear)
+register("swd_shcv", about="SWD with spherical harmonics as control variates", aggregation=SphericalHarmonics)(Linear)
+register("min_swgg", about="min-SWGG: the best matching of all slices", aggregation=Min, slice_cost=Lifted)(Linear)
+register("est", about="expected sliced transport: the slices' plans under softmin weights", aggregation=Softmin, slice_cost=Lifted)(Linear)
+register("pwd", about="projected Wasserstein distance: the mean of the slices' plans", slice_cost=Lifted)(Linear)
+register("tsw_sl", about="tree-sliced Wasserstein distance, constant split", slice_cost=Tree, split="constant", order=1.0)(Linear)
+blocks = {"name": "orthogonal", "block": 4}
+register("db_tsw", about="tree-sliced, split by distance, orthogonal lines", slice_cost=Tree, order=1.0, sampling=blocks)(Linear)
+register("max_k_swd", about="Max-K-SW: K orthogonal directions", **{**searched, "directions": Frame})(Linear)
+register("ebsw", about="energy-based SWD", aggregation=Softmax)(Linear)
 
 register("max_swd", about="Max-SWD", **searched)(Linear)
 register("max_gswd_poly3", about="Max-GSWD, polynomial of degree 3", **searched, degree=3)(Polynomial)

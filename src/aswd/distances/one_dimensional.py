@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -84,7 +85,6 @@ class _Root(torch.autograd.Function):
         return root
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):
         power, root = ctx.saved_tensors
         return grad * (root / clamp_tiny(power) / ctx.order), None
@@ -113,17 +113,54 @@ class _RowCost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, u: Tensor, v: Tensor, plan: Plan, order: float) -> Tensor:
         need_u, need_v = ctx.needs_input_grad[:2]
+        inputs = u, v
         u, v = (u + 0).contiguous(), (v + 0).contiguous()  # copies, with -0.0 as 0.0: the two must tie
         cost = solve_rows(u, v, plan, order, need_u, need_v)
-        ctx.save_for_backward(u if need_u else None, v if need_v else None)
-        ctx.scale = plan.slope_scale(u.shape[1], order)
+        ctx.save_for_backward(*inputs, u if need_u else None, v if need_v else None)
+        ctx.plan, ctx.order = plan, order
         return cost
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):
-        scales = ctx.scale * grad, -ctx.scale * grad
-        return *(None if slope is None else s[:, None] * slope for s, slope in zip(scales, ctx.saved_tensors, strict=True)), None, None
+        u, v, *slopes = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            grads = differentiable_gradients(lambda u, v: row_costs(u, v, ctx.plan, ctx.order), (u, v), ctx.needs_input_grad, grad)
+        else:
+            scale = ctx.plan.slope_scale(u.shape[1], ctx.order) * grad
+            grads = [None if slope is None else s[:, None] * slope for s, slope in zip((scale, -scale), slopes, strict=True)]
+        return *grads, None, None
+
+
+def differentiable_gradients(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
+) -> list[Tensor | None]:
+    """Gradients of ``function(*inputs)``, those ``needed``, that are themselves differentiable, for a backward pass under create_graph."""
+    wanted = [tensor for tensor, need in zip(inputs, needed, strict=False) if need]
+    with torch.enable_grad():
+        grads = iter(torch.autograd.grad(function(*inputs), wanted, grad, create_graph=True, materialize_grads=True))
+    return [next(grads) if need else None for need, _ in zip(needed, inputs, strict=False)]
+
+
+def row_costs(u: Tensor, v: Tensor, plan: Plan, order: float) -> Tensor:
+    """:func:`solve_rows` in differentiable operations of torch: slower, but with derivatives of any order under a fixed matching."""
+    i, j, mass = match_rows(u.detach(), v.detach(), plan)
+    difference = (u if i is None else u.gather(1, i)) - v.gather(1, j)
+    if order == 2:
+        return (mass * difference.square()).sum(1)
+    zero = difference == 0  # where derivatives of the power may not exist
+    return (mass * difference.abs().masked_fill(zero, 1).pow(order).masked_fill(zero, 0)).sum(1)
+
+
+def match_rows(u: Tensor, v: Tensor, plan: Plan) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The optimal matching of every row: indices into u (``None``: in order) and v, ``[rows, K]``, and the mass of each match, or all."""
+    (_, i), (_, j) = sort_rows(u, True, 0), sort_rows(v, True, 1)
+    if plan.u_weights is not None:
+        i_rank, j_rank, mass = _meetings(plan.u_weights.gather(1, i), plan.v_weights.gather(1, j))
+    elif plan.meetings is not None:
+        i_rank, j_rank, mass = (part.expand(len(u), -1) for part in plan.meetings)
+    else:
+        return None, torch.empty_like(j).scatter_(1, i, j), torch.full((), 1 / u.shape[1], dtype=u.dtype, device=u.device)
+    return i.gather(1, i_rank), j.gather(1, j_rank), mass
 
 
 class Plan:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from aswd.distances.layers import Parameters, norm
+from aswd.distances.layers import norm
 from aswd.distances.one_dimensional import safe_root
-from aswd.distances.projections import Projection
+from aswd.distances.problem import Slices
 from aswd.utils.checks import check_at_least, check_choice
 
 PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
-
-
-class Slices(NamedTuple):
-    """Everything that a penalty can depend on: the arguments of one evaluation of the objective."""
-
-    projection: Projection
-    parameters: Parameters
-    y: Tensor
-    x_features: Tensor
-    y_features: Tensor
-    theta: Tensor
-    x_weights: Tensor | None
-    y_weights: Tensor | None
-    order: float
 
 
 class Penalty:
@@ -151,25 +138,45 @@ class CosinePenalty(Penalty):
 
     def gradients(self, s: Slices) -> tuple[None, None, Tensor]:
         """Gradient with respect to the directions."""
-        return None, None, _mean_absolute_cosine(s.theta, True)[1].mul_(self.penalty)
+        return None, None, _mean_absolute_cosine_gradient(s.theta).mul_(self.penalty)
 
 
-def _mean_absolute_cosine(theta: Tensor, with_gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """``mean_ij abs <theta_i, theta_j>`` for unit vectors ``[R, L, d]``, and its gradient ``2/L^2 sum_j sign(.) theta_j``."""
-    cosine = theta @ theta.mT
-    pairs = cosine.shape[1] ** 2
-    gradient = (cosine.sign() @ theta).mul_(2 / pairs) if with_gradient else None
-    return cosine.abs_().sum((1, 2)).div_(pairs), gradient
+def _mean_absolute_cosine(theta: Tensor) -> Tensor:
+    """``mean_ij abs <theta_i, theta_j>`` for unit vectors ``[R, L, d]``."""
+    return torch.linalg.vecdot(_signed_sums(theta), theta).sum(1).div_(theta.shape[1] ** 2)
+
+
+def _mean_absolute_cosine_gradient(theta: Tensor) -> Tensor:
+    """Its gradient, ``2/L^2 sum_j sign(<theta_i, theta_j>) theta_j``."""
+    return _signed_sums(theta).mul_(2 / theta.shape[1] ** 2)
+
+
+def _signed_sums(theta: Tensor) -> Tensor:
+    """``sum_j sign(<theta_i, theta_j>) theta_j``, ``[R, L, d]``."""
+    if theta.shape[-1] != 2:
+        return (theta @ theta.mT).sign_() @ theta
+    # In the plane, in O(L log L): let l_j be the unit vector along theta_j with an angle in [0, pi). <l_i, l_j> is positive where the
+    # angles differ by less than pi/2, which is a range of the sorted angles, so that the sum over it is a difference of prefix sums.
+    angle, index = torch.atan2(theta[..., 1], theta[..., 0]).remainder(math.pi).sort(dim=1)
+    line = torch.stack([angle.cos(), angle.sin()], -1)
+    along = torch.linalg.vecdot(theta.take_along_dim(index[..., None], 1), line)[..., None]
+    sums = functional.pad((line * along.abs()).cumsum(1), (0, 0, 1, 0))  # of the first 0, 1, ..., L
+    is_low = angle < math.pi / 2
+    bound = torch.searchsorted(angle, torch.where(is_low, angle + math.pi / 2, angle - math.pi / 2))
+    twice_below, total = 2 * sums.take_along_dim(bound[..., None], 1), sums[:, -1:]
+    signed = torch.where(is_low[..., None], twice_below - total, total - twice_below).mul_(along.sign())
+    return torch.empty_like(theta).scatter_(1, index[..., None].expand_as(theta), signed)
 
 
 class _MeanAbsoluteCosine(torch.autograd.Function):
     @staticmethod
     def forward(ctx, theta: Tensor) -> Tensor:
-        value, gradient = _mean_absolute_cosine(theta, ctx.needs_input_grad[0])
-        ctx.save_for_backward(gradient)
-        return value
+        ctx.save_for_backward(theta)
+        return _mean_absolute_cosine(theta)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor) -> Tensor:
-        return grad[:, None, None] * ctx.saved_tensors[0]
+        (theta,) = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for second derivatives, under which signs are constants
+            return grad[:, None, None] * ((theta @ theta.mT).sign() @ theta) * (2 / theta.shape[1] ** 2)
+        return grad[:, None, None] * _mean_absolute_cosine_gradient(theta)

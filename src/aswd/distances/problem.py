@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from aswd.distances.checks import broadcast_lead, check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
+
+if TYPE_CHECKING:
+    from aswd.distances.projections import Projection
 
 NARROW = 32  # up to this dimension the memory layout of the samples decides the speed of matrix products with them
 
@@ -97,5 +102,20 @@ class Problem:
         return replace(self, x=self.x.detach(), y=self.y.detach())
 
     def result(self, value: Tensor) -> Tensor:
-        """``value [R]`` in the caller's shape and dtype."""
-        return value.reshape(self.lead).to(self.dtype)
+        """``value [R, ...]`` with the caller's leading dimensions and dtype."""
+        return value.reshape((*self.lead, *value.shape[1:])).to(self.dtype)
+
+
+class Slices(NamedTuple):
+    """One evaluation of a distance, before its costs are known: what slice costs, aggregations and penalties can depend on."""
+
+    projection: Projection
+    parameters: Mapping[str, Tensor]
+    x: Tensor  # [R, N, d]
+    y: Tensor  # [R, M, d]
+    x_features: Tensor  # [R, N, D]
+    y_features: Tensor  # [R, M, D]
+    theta: Tensor  # [R, L, D]
+    x_weights: Tensor | None  # [R, N]
+    y_weights: Tensor | None  # [R, M]
+    order: float

@@ -98,6 +98,10 @@ class Projection:
         out.copy_(values.detach())
         return values, inputs
 
+    def residual(self, features: Tensor, directions: Tensor) -> Any:
+        """What :meth:`pull_back` needs, where the values are not."""
+        return self.slice(features, directions, features.new_empty(*directions.shape[:2], features.shape[1]))
+
     def pull_back(
         self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]
     ) -> tuple[Tensor | None, Tensor | None]:
@@ -117,6 +121,9 @@ class Linear(Projection):
 
     def slice(self, features: Tensor, directions: Tensor, out: Tensor) -> None:
         torch.bmm(directions, features.mT, out=out)
+
+    def residual(self, features: Tensor, directions: Tensor) -> None:
+        return None
 
     def pull_back(
         self, slope: Tensor, residual: Any, features: Tensor, directions: Tensor, need: tuple[bool, bool]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torch import nn
 
+from aswd.distances.aggregations import Aggregation
 from aswd.distances.composition import READINGS, Composition, type_hints
 from aswd.distances.directions import Directions, Uniform
 from aswd.distances.exact import Wasserstein
 from aswd.distances.outside import FunctionDistance, OutsideDistance
+from aswd.distances.parts import PARTS, Part
 from aswd.distances.penalties import Penalty
 from aswd.distances.projections import Projection
+from aswd.distances.slice_costs import SliceCost
 from aswd.distances.sliced import SlicedDistance
 from aswd.utils.checks import check_choice, nearest, shown
 from aswd.utils.plugins import load_entry_points, plugin_info
@@ -43,12 +46,16 @@ def register(
     directions: type[Directions] | None = Uniform,
     maximised: str | None = None,
     penalised_by: type[Penalty] | None = None,
+    aggregation: type[Aggregation] | None = None,
+    slice_cost: type[SliceCost] | None = None,
     **defaults: Any,
 ) -> Callable:
-    """Make a distance known under ``name``. A decorator for
+    """Make a distance, or a part of distances, known under ``name``. A decorator for
 
-    - a :class:`Projection` class, which is composed with ``directions`` (default: uniform ones), ``maximised`` and ``penalised_by``;
-      further keywords are defaults of the composition's options;
+    - a :class:`Projection` class, which is composed with ``directions`` (default: uniform ones), ``maximised``, ``penalised_by``,
+      ``aggregation`` and ``slice_cost``; further keywords are defaults of the composition's options;
+    - an :class:`Aggregation`, :class:`SliceCost` or :class:`PointSet` class, which becomes a value of the option ``aggregation``,
+      ``slice_cost`` or ``sampling`` of every sliced distance;
     - a module class, whose constructor's arguments are the options, or a function of options that returns a module;
       see :class:`~aswd.distances.outside.OutsideDistance` for how the module is called;
     - a function ``f(x, y, **options)`` that returns the distance itself.
@@ -64,14 +71,21 @@ def register(
     module, file = caller.f_globals.get("__name__", "__main__"), caller.f_globals.get("__file__")
 
     def add(target: Any) -> Any:
+        if isinstance(target, type) and issubclass(target, Part):
+            taken = PARTS[target.option].get(name)
+            if taken is not None and taken.__module__ != target.__module__:
+                raise ValueError(f"the name {name!r} is taken by the {target.option} of {taken.__module__}: choose another name")
+            PARTS[target.option][name] = target
+            return target
         taken = _registry.get(name)
         if taken is not None and taken.module != module and (taken.file is None or taken.file != file):
             raise ValueError(f"the name {name!r} is taken by the distance that {taken.module} registers: choose another name in {module}")
         if isinstance(target, type) and issubclass(target, Projection):
-            composition = Composition(target, directions, maximised, penalised_by, defaults)
+            composition = Composition(target, directions, maximised, penalised_by, aggregation, slice_cost, defaults)
             _registry[name] = Registration(target, composition, {}, module, file, about)
         else:
-            unused = [*defaults, *(key for key, value in (("maximised", maximised), ("penalised_by", penalised_by)) if value is not None)]
+            parts = {"maximised": maximised, "penalised_by": penalised_by, "aggregation": aggregation, "slice_cost": slice_cost}
+            unused = [*defaults, *(key for key, value in parts.items() if value is not None)]
             if unused:
                 raise ValueError(f"register({name!r}, {unused[0]}=...) needs a Projection class; got {shown(target)}")
             _registry[name] = Registration(target, *_outside(name, target), module, file, about)
@@ -136,18 +150,30 @@ def about(name: str) -> str:
     return entry.about or f"registered by {entry.module}"
 
 
+def axes(name: str) -> tuple[str, str, str, str, str]:
+    """Projection, directions, what is maximised, aggregation and slice cost of a distance, in words; empty where it is not made of them."""
+    entry = _find(name)
+    return entry.factory.axes() if isinstance(entry.factory, Composition) else ("",) * 5
+
+
 def origin(name: str) -> str:
     """Name of the module that registered a distance."""
     return _find(name).module
 
 
-def distance_info(name: str) -> dict[str, str | None] | None:
+def added_options(name: str) -> dict[str, Any]:
+    """The options of a distance that were added later, with the values that runs of before had: at these they change no key."""
+    entry = _find(name)
+    return entry.factory.added_options() if isinstance(entry.factory, Composition) else {}
+
+
+def distance_info(name: str, given: Mapping[str, Any] | None = None) -> dict[str, str | None] | None:
     """What the code of a distance from outside is, as :func:`aswd.utils.plugins.plugin_info` has it; ``None`` for one of aswd's own.
 
-    It covers the module that registered the distance and those that define its parts.
+    It covers the module that registered the distance and those that define its parts, also where options in ``given`` choose them.
     """
     entry = _find(name)
-    parts = entry.factory.parts.values() if isinstance(entry.factory, Composition) else [entry.target]
+    parts = entry.factory.chosen_parts(given or {}) if isinstance(entry.factory, Composition) else [entry.target]
     return plugin_info(entry.module, *parts)
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from aswd.distances.aggregations import Max
 from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
-from aswd.distances.directions import Directions, Single
+from aswd.distances.directions import Directions, Single, Uniform
 from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import AdamState, Learned, Maximiser, by_autograd
 from aswd.distances.modes import eager, without_autocast
-from aswd.distances.one_dimensional import safe_root
-from aswd.distances.penalties import Penalty, Slices
-from aswd.distances.problem import Problem
+from aswd.distances.parts import build_part
+from aswd.distances.penalties import Penalty
+from aswd.distances.problem import Problem, Slices
 from aswd.distances.projections import Projection
-from aswd.distances.slicing import mean_slice_cost, slice_costs
 from aswd.distances.streams import Streams
 from aswd.utils.checks import check_choice
 
@@ -30,8 +31,9 @@ class SlicedDistance(nn.Module):
     after ``maximiser`` has updated the parameters of the projection or of the directions to increase its objective, D minus a penalty.
 
     Leading dimensions of the samples are replicas: independent problems, each with its own random numbers and learned parameters. In
-    evaluation mode (``eval()``) parameters that are kept between calls are not updated; a search that starts anew at every call
-    (``warm_start=False``) runs in both modes.
+    training mode every call draws new directions from the streams. In evaluation mode (``eval()``) a call changes nothing: it draws from
+    the start of the streams, so that the same samples give the same value, and parameters that are kept between calls are not updated;
+    a search that starts anew at every call (``warm_start=False``) runs in both modes.
 
     Args:
         projection: p.
@@ -42,7 +44,8 @@ class SlicedDistance(nn.Module):
         order: k >= 1.
         reduction: ``"mean"`` or ``"sum"`` over the samples; sum needs N = M and no weights.
         root: take the 1/k root.
-        aggregation: ``"mean"`` over the slices as above, or ``"algorithm1"``: the sum over l of (W_k^k / L)^(1/k), the paper's pseudo-code.
+        aggregation: of the costs of the slices: a name, a mapping with a name and its options, or an :class:`Aggregation`.
+        slice_cost: the cost of a slice, likewise; W_k^k as above: ``"sorted"``.
         seed: of the random streams: s gives replica i the seed s + i, a sequence gives one per replica, ``None`` draws one from torch.
         validate: check that the samples are finite on a GPU too, which costs a synchronisation (on a CPU it is always done).
     """
@@ -60,7 +63,8 @@ class SlicedDistance(nn.Module):
         order: float = 2.0,
         reduction: str = "mean",
         root: bool = True,
-        aggregation: str = "mean",
+        aggregation: str | dict[str, Any] = "mean",
+        slice_cost: str | dict[str, Any] = "sorted",
         seed: int | Sequence[int] | None = None,
         validate: bool = False,
     ) -> None:
@@ -68,12 +72,17 @@ class SlicedDistance(nn.Module):
         check_order(order)
         check_choice("reduction", reduction, ["mean", "sum"])
         check_choice("root", root, [True, False])
-        check_choice("aggregation", aggregation, ["mean", "algorithm1"])
         check_choice("maximised", maximised, ["projection", "directions", None])
         check_choice("validate", validate, [True, False])
         self.projection, self.directions = projection, directions
         self.maximised, self.maximiser, self.penalty = maximised, maximiser, penalty
-        self.order, self.reduction, self.root, self.aggregation = float(order), reduction, root, aggregation
+        self.order, self.reduction, self.root = float(order), reduction, root
+        self.aggregation, self.slice_cost = build_part("aggregation", aggregation), build_part("slice_cost", slice_cost)
+        if self.aggregation.needs_uniform and type(directions) is not Uniform:
+            kind = "no directions" if directions is None else type(directions).__name__
+            raise ValueError(f"aggregation {self.aggregation!r} needs directions that are uniform on the sphere; got {kind}")
+        if self.aggregation.needs_uniform and not self.slice_cost.one_direction:
+            raise ValueError(f"aggregation {self.aggregation!r} needs slices of one direction each; got {self.slice_cost!r}")
         self.validate = validate
         self.learned = Learned()
         self.streams = Streams(seed)
@@ -120,9 +129,37 @@ class SlicedDistance(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The projections of both sides, ``[..., L, N]`` and ``[..., L, M]``, that a call in evaluation mode would compare.
 
-        Learned parameters are used and not updated; directions are drawn, searched (Max-) or given, as in :meth:`forward`.
+        Nothing is changed: learned parameters are used and not updated; directions are drawn from the start of the streams, searched
+        (Max-) or given.
         """
         return self._solve(x, y, x_weights, y_weights, directions, "projections")
+
+    @eager
+    def plan(
+        self,
+        x: Tensor,
+        y: Tensor,
+        x_weights: Tensor | None = None,
+        y_weights: Tensor | None = None,
+        directions: Tensor | None = None,
+    ) -> Tensor:
+        """The transport plan whose cost the distance is, ``[..., N, M]``, at the parameters and directions of evaluation mode.
+
+        Raises:
+            ValueError: the distance has none: its slices are compared on the line.
+        """
+        return self._solve(x, y, x_weights, y_weights, directions, "plan")
+
+    def check_dim(self, dim: int) -> None:
+        """Check that directions and aggregation are defined for samples of dimension ``dim``, as a call does.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if isinstance(self.directions, Uniform):
+            dim = self.projection.direction_dim(dim)
+            self.directions.check_dim(dim)
+            self.aggregation.check(self.directions.num_projections, dim)
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Drop all learned parameters and restart the random streams, from ``seed`` (default: the former seed)."""
@@ -159,24 +196,27 @@ class SlicedDistance(nn.Module):
                 given = self._given(directions, problem)
                 drawn = getattr(self.directions, "num_projections", 1)
                 self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])
-                parameters = self._start(problem)
+                streams = self.streams if self.training and wanted not in ("projections", "plan") else self.streams.restarted()
+                parameters = self._start(problem, streams)
                 if wanted == "objective":
-                    base = self._base(problem) if given is None else given
+                    base = self._base(problem, streams) if given is None else given
                     return problem.result(self._objective(problem, parameters, self._features(problem, parameters), base))
                 searched = given is None or not isinstance(self.directions, Single)
                 moves = self.training and wanted == "value"
+                if given is None and not getattr(self.directions, "redraw", True):
+                    given = self._base(problem, streams)
                 if self.maximiser is not None and searched and (moves or not self.maximiser.warm_start):
-                    self._maximise(problem, parameters, given)
+                    self._maximise(problem, parameters, given, streams)
                 features = self._features(problem, parameters)
+                base = self._base(problem, streams) if given is None else given
+                s = self.slices(problem, parameters, features, self._theta(base, parameters) if searched else given)
                 if not searched:
-                    theta = self._largest(problem, features, given)
-                else:
-                    theta = self._theta(self._base(problem) if given is None else given, parameters)
+                    s = self.slice_cost.selected(s, Max(), self.directions.num_directions)
+                if wanted == "plan":
+                    return problem.result(self.slice_cost.plan(s, self.aggregation))
                 if wanted == "projections":
-                    sides = (self.projection.values(side, theta) for side in features)
-                    return tuple(side.reshape(*problem.lead, *side.shape[1:]).to(problem.dtype) for side in sides)
-                samples = problem.n if self.reduction == "sum" else 1
-                return problem.result(self._value(problem, features, theta, samples, self.root))
+                    return tuple(problem.result(self.projection.values(side, s.theta)) for side in features)
+                return problem.result(self._value(s, problem.n if self.reduction == "sum" else 1, self.root))
 
     def _given(self, directions: Tensor | None, problem: Problem) -> Tensor | None:
         if directions is None:
@@ -188,17 +228,17 @@ class SlicedDistance(nn.Module):
         directions = directions.to(problem.x.dtype)
         return directions.expand(*problem.lead, *directions.shape[-2:]).reshape(problem.replicas, -1, dim)
 
-    def _start(self, problem: Problem) -> dict[str, Tensor]:
-        """Parameters of projection and directions: those kept from the last call, or initial ones."""
+    def _start(self, problem: Problem, streams: Streams) -> dict[str, Tensor]:
+        """Parameters of projection and directions: those kept from the last call, or initial ones, kept if ``streams`` are."""
         key = problem.replicas, problem.dim
-        self.streams.prepare(problem.replicas, problem.x.device, problem.x.dtype)
+        streams.prepare(problem.replicas, problem.x.device, problem.x.dtype)
         kept = self.maximiser is None or self.maximiser.warm_start
         if kept and self.learned.problem is not None:
             return self.learned.parameters_for(key, problem.x)
-        parameters = self.projection.initialise(problem.dim, self.streams)
+        parameters = self.projection.initialise(problem.dim, streams)
         if self.directions is not None:
-            parameters |= self.directions.initialise(self.projection.direction_dim(problem.dim), self.streams)
-        if kept and parameters:
+            parameters |= self.directions.initialise(self.projection.direction_dim(problem.dim), streams)
+        if kept and parameters and streams is self.streams:
             self.learned.keep(key, parameters, self._maximised_names(parameters) if self.maximiser else [])
         return parameters
 
@@ -206,7 +246,7 @@ class SlicedDistance(nn.Module):
         theirs = set(self.directions.parameter_names) if self.directions is not None else set()
         return [name for name in parameters if (name in theirs) == (self.maximised == "directions")]
 
-    def _maximise(self, problem: Problem, parameters: dict[str, Tensor], given: Tensor | None) -> None:
+    def _maximise(self, problem: Problem, parameters: dict[str, Tensor], given: Tensor | None, streams: Streams) -> None:
         """Run the inner loop on detached samples, and update ``parameters`` in place."""
         detached = problem.detach()
         # Copies: the graph of an earlier call may need the present values in its backward pass.
@@ -217,7 +257,7 @@ class SlicedDistance(nn.Module):
         closed = has_closed_form(self)
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
-            base = self._base(detached) if given is None else given
+            base = self._base(detached, streams) if given is None else given
 
             def objective(leaves: dict[str, Tensor]) -> Tensor:
                 current = {**parameters, **leaves}
@@ -235,43 +275,36 @@ class SlicedDistance(nn.Module):
             self.learned.update(moved, state)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:
-        theta = self._theta(base, parameters)
-        value = self._value(problem, features, theta, self.objective_samples(problem), root=True)
-        return value if self.penalty is None else value - self.penalty(self.slices(problem, parameters, features, theta))
+        s = self.slices(problem, parameters, features, self._theta(base, parameters))
+        value = self._value(s, self.objective_samples(problem), root=True)
+        return value if self.penalty is None else value - self.penalty(s)
 
     def objective_samples(self, problem: Problem) -> float:
         """S: the scale of the distance in the objective of the inner loop."""
         return 1 if self.penalty is None else self.penalty.samples(problem.n, problem.m)
 
     def slices(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], theta: Tensor) -> Slices:
-        """The arguments of a penalty."""
+        """What the costs, their aggregation and a penalty depend on."""
         weights = problem.x_weights, problem.y_weights
-        return Slices(self.projection, parameters, problem.y, *features, theta, *weights, self.order)
+        return Slices(self.projection, parameters, problem.x, problem.y, *features, theta, *weights, self.order)
 
     def _features(self, problem: Problem, parameters: Parameters) -> tuple[Tensor, Tensor]:
         return self.projection.features(problem.x, parameters), self.projection.features(problem.y, parameters)
 
-    def _base(self, problem: Problem) -> Tensor | None:
-        return None if self.directions is None else self.directions.base(self.projection.direction_dim(problem.dim), self.streams)
+    def _base(self, problem: Problem, streams: Streams) -> Tensor | None:
+        return None if self.directions is None else self.directions.base(self.projection.direction_dim(problem.dim), streams)
 
     def _theta(self, base: Tensor | None, parameters: Parameters) -> Tensor:
         own = self.projection.own_directions(parameters)
         return self.directions.theta(base, parameters) if own is None else own
 
-    def _largest(self, problem: Problem, features: tuple[Tensor, Tensor], given: Tensor) -> Tensor:
-        """The direction with the largest cost among ``given``, per replica, ``[R, 1, D]``."""
-        costs = slice_costs(self.projection, *features, given, problem.x_weights, problem.y_weights, self.order)
-        return given.take_along_dim(costs.argmax(1)[:, None, None], 1)
-
-    def _value(self, problem: Problem, features: tuple[Tensor, Tensor], theta: Tensor, samples: float, root: bool) -> Tensor:
+    def _value(self, s: Slices, samples: float, root: bool) -> Tensor:
         """The distance of every replica, scaled by ``samples``."""
-        k, count, inside = self.order, theta.shape[1], self.aggregation == "algorithm1"
-        cost = mean_slice_cost(self.projection, *features, theta, problem.x_weights, problem.y_weights, k, root_each=inside)
-        if inside:
-            total = cost * (count * (samples / count) ** (1 / k))
-            return total if root else total**k
-        return safe_root(cost * samples, k) if root else cost * samples
+        self.aggregation.check(*s.theta.shape[1:])
+        value = self.slice_cost.aggregate(s, self.aggregation)
+        return self.aggregation.distance(value, self.slice_cost.count(s.theta.shape[1]), samples, self.order, root)
 
     def extra_repr(self) -> str:
-        parts = [repr(part) for part in (self.projection, self.directions, self.maximiser, self.penalty) if part is not None]
+        parts = (self.projection, self.directions, self.maximiser, self.penalty, self.aggregation, self.slice_cost)
+        parts = [repr(part) for part in parts if part is not None]
         return ", ".join([*parts, f"order={self.order:g}, reduction={self.reduction!r}, root={self.root}"])

@@ -29,8 +29,7 @@ class Streams:
 
     def prepare(self, count: int, device: torch.device, dtype: torch.dtype) -> None:
         """Set the number of replicas, device and dtype of the next numbers. A change of device restarts the streams from their seeds."""
-        if self._seed is None:
-            self._seed = int(torch.randint(2**31, ()))
+        self._choose_seed()
         if not isinstance(self._seed, int) and len(self._seed) != count:
             raise ValueError(f"seed has {len(self._seed)} values but the samples have {count} replicas: give one seed for each")
         if device != self._device:
@@ -42,14 +41,37 @@ class Streams:
             seed = self._seed + i if isinstance(self._seed, int) else self._seed[i]
             self._generators.append(torch.Generator(device).manual_seed(seed))
 
+    def restarted(self) -> Streams:
+        """New streams from the same seed; these stay where they are."""
+        self._choose_seed()
+        return Streams(self._seed)
+
+    def _choose_seed(self) -> None:
+        if self._seed is None:
+            self._seed = int(torch.randint(2**31, ()))
+
     @property
     def seed(self) -> int | list[int] | None:
         """The seed that the streams started from."""
         return self._seed
 
+    @property
+    def count(self) -> int:
+        """R."""
+        return self._count
+
+    @property
+    def kind(self) -> tuple[torch.device, torch.dtype]:
+        """Device and dtype of the numbers."""
+        return self._device, self._dtype
+
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers, ``[R, *shape]``."""
         return self._fill(shape, torch.Tensor.normal_)
+
+    def integers(self, bound: int, *shape: int) -> Tensor:
+        """Whole numbers uniform from 0 to ``bound - 1``, ``[R, *shape]``."""
+        return self._fill(shape, lambda out, generator: out.random_(0, bound, generator=generator), torch.int64)
 
     def uniform(self, bound: float, *shape: int) -> Tensor:
         """Numbers uniform in [-bound, bound], ``[R, *shape]``."""
@@ -60,8 +82,8 @@ class Streams:
         normal = self.normal(count, dim)
         return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: newly allocated memory costs more
 
-    def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor]) -> Tensor:
-        out = torch.empty(self._count, *shape, device=self._device, dtype=self._dtype)
+    def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor], dtype: torch.dtype | None = None) -> Tensor:
+        out = torch.empty(self._count, *shape, device=self._device, dtype=dtype or self._dtype)
         for row, generator in zip(out, self._generators, strict=False):
             fill(row, generator=generator)
         return out

@@ -1,0 +1,129 @@
+r"""Control variates: aggregations whose weights use what is known of the mean over all directions.
+
+With functions :math:`G_l` of the directions whose means over the sphere are known, the intercept of a regression of the costs on
+them has a smaller variance than the mean of the costs. It is a weighted sum of the costs, with weights that do not depend on these.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import torch
+from torch import Tensor
+
+from aswd.distances.aggregations import Aggregation
+from aswd.distances.one_dimensional import clamp_tiny
+from aswd.distances.problem import Slices
+from aswd.utils.checks import check_at_least
+
+
+class _Variate(Aggregation):
+    """One variate, which depends on the samples; a negative estimate counts as zero."""
+
+    needs_uniform = True
+
+    def variate(self, s: Slices) -> tuple[Tensor, Tensor]:
+        """G_l, ``[R, L]``, and its mean over all directions, ``[R, 1]``."""
+        raise NotImplementedError
+
+    def weights(self, costs: Tensor, s: Slices) -> Tensor:
+        r""":math:`\tfrac1L - (\bar G - E G) (G_l - \bar G) / \sum_j (G_j - \bar G)^2`."""
+        variate, expected = self.variate(s)
+        mean = variate.mean(1, keepdim=True)
+        centred = variate - mean
+        share = 1 / costs.shape[1] + torch.zeros_like(costs)
+        return share - (mean - expected) * centred / clamp_tiny(centred.square().sum(1, keepdim=True))
+
+    def __call__(self, costs: Tensor, s: Slices) -> Tensor:
+        return super().__call__(costs, s).clamp_min(0)
+
+
+class LowerVariate(_Variate):
+    r"""LCV: :math:`G_l = \langle \theta_l, m_x - m_y \rangle^2`, W_2^2 between Gaussians with the means of the samples and equal
+    covariances, a lower bound; its mean is :math:`|m_x - m_y|^2 / d`.
+    """
+
+    def variate(self, s: Slices) -> tuple[Tensor, Tensor]:
+        difference = _mean(s.x_features, s.x_weights) - _mean(s.y_features, s.y_weights)
+        inner = (s.theta @ difference.mT)[..., 0]
+        return inner.square(), difference.square().sum(-1) / difference.shape[-1]
+
+
+class UpperVariate(LowerVariate):
+    r"""UCV: the lower variate plus the variances of both sides along theta, whose means are traces of covariances over d."""
+
+    def variate(self, s: Slices) -> tuple[Tensor, Tensor]:
+        variate, expected = super().variate(s)
+        for features, weights in ((s.x_features, s.x_weights), (s.y_features, s.y_weights)):
+            centred = features - _mean(features, weights)
+            shares = torch.full_like(features[..., :1], 1 / features.shape[1]) if weights is None else weights[..., None]
+            weighted = shares * centred
+            if features.shape[2] <= features.shape[1]:
+                along = ((s.theta @ (centred.mT @ weighted)) * s.theta).sum(-1)
+            else:
+                along = ((s.theta @ centred.mT) * (s.theta @ weighted.mT)).sum(-1)
+            variate = variate + along
+            expected = expected + (centred * weighted).sum((1, 2))[:, None] / features.shape[2]
+        return variate, expected
+
+
+def _mean(features: Tensor, weights: Tensor | None) -> Tensor:
+    """Mean of the samples, ``[R, 1, D]``."""
+    return features.mean(1, keepdim=True) if weights is None else weights[:, None] @ features
+
+
+@dataclass
+class SphericalHarmonics(Aggregation):
+    r"""SHCV: the intercept of a least-squares regression of the costs on all even spherical harmonics up to a degree.
+
+    These, and the constant, span the homogeneous polynomials of that degree on the sphere, so that the intercept is the mean over the
+    sphere of the polynomial that fits the costs best: with the matrix :math:`\Phi` of monomials and their means m, the weights are
+    :math:`\Phi (\Phi^T \Phi)^{-1} m`. A negative estimate counts as zero.
+
+    Args:
+        degree: even; the number of directions must exceed the C(d + degree - 1, degree) monomials.
+    """
+
+    degree: int = 2
+    needs_uniform = True
+
+    def __post_init__(self) -> None:
+        check_at_least("degree", self.degree, 2, whole=True)
+        if self.degree % 2:
+            raise ValueError(f"degree must be even, as the costs are even functions of the direction; got {self.degree}")
+
+    def check(self, count: int, dim: int) -> None:
+        needed = math.comb(dim + self.degree - 1, self.degree)
+        if count <= needed:
+            raise ValueError(
+                f"num_projections must exceed the {needed:,} polynomials of degree {self.degree} in dimension {dim}; got {count}: "
+                "use more directions, a lower degree, or another control variate"
+            )
+
+    def weights(self, costs: Tensor, s: Slices) -> Tensor:
+        index, means = _monomials_and_means(s.theta.shape[2], self.degree, s.theta.device, s.theta.dtype)
+        theta = s.theta.detach()
+        q, r = torch.linalg.qr(theta[..., index].prod(-1))
+        return (q @ torch.linalg.solve_triangular(r.mT, means.expand(len(r), -1, 1), upper=False))[..., 0]
+
+    def __call__(self, costs: Tensor, s: Slices) -> Tensor:
+        return super().__call__(costs, s).clamp_min(0)
+
+
+@lru_cache(maxsize=8)
+def _monomials_and_means(dim: int, degree: int, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The variables of every monomial, ``[count, degree]``, and its mean over the sphere, ``[count, 1]``.
+
+    The mean of prod_i theta_i^(a_i) is prod_i (a_i - 1)!! / (d (d + 2) ... (d + degree - 2)) if all a_i are even, else zero.
+    """
+    monomials = list(combinations_with_replacement(range(dim), degree))
+    total = math.prod(range(dim, dim + degree, 2))
+    means = []
+    for monomial in monomials:
+        powers = [monomial.count(variable) for variable in set(monomial)]
+        means.append(0.0 if any(a % 2 for a in powers) else math.prod(math.prod(range(1, a, 2)) for a in powers) / total)
+    with torch.inference_mode(False):
+        return torch.tensor(monomials, device=device), torch.tensor(means, device=device, dtype=dtype)[:, None]

@@ -1,0 +1,132 @@
+r"""The lifted slice cost: the matching that a slice finds, with its cost between the samples themselves.
+
+.. math:: c_l = \sum_{ij} \gamma^l_{ij} |x_i - y_j|^k, \qquad \gamma^l \text{ optimal between } p(x, \theta_l) \text{ and } p(y, \theta_l).
+
+Every slice is then a transport plan, so that the cost bounds W_k^k from above: min-SWGG takes the best one, EST their mean under softmin
+weights, PWD their mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from aswd.distances.aggregations import Aggregation, Max
+from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients, match_rows, quantile_plan
+from aswd.distances.problem import Slices
+from aswd.distances.slice_costs import SliceCost
+from aswd.distances.slicing import repeat_plan, slice_chunks
+
+_GATHERED = 1 << 19  # coordinates of matched samples that are held at a time
+
+# Ranges of replicas and slices; indices of x (None: all in order) and of y, and mass: [r, l, K].
+Matching = tuple[slice, slice, Tensor | None, Tensor, Tensor]
+
+
+class Lifted(SliceCost):
+    """The cost between the samples under the matching on the line, of order k; directions have no gradient."""
+
+    def costs(self, s: Slices) -> Tensor:
+        return _LiftedCosts.apply(s.x, s.y, s)
+
+    def plan(self, s: Slices, aggregation: Aggregation) -> Tensor:
+        with torch.no_grad():
+            if isinstance(aggregation, Max):
+                s = self.selected(s, aggregation)
+            weights = aggregation.weights(self.costs(s), s)
+            (replicas, n, _), m = s.x.shape, s.y.shape[1]
+            plan = s.x.new_zeros(replicas, n * m)
+            for rows, cols, i, j, mass in _matchings(s):
+                weighted = weights[rows, cols, None] * mass
+                i = torch.arange(n, device=j.device) if i is None else i
+                plan[rows].scatter_add_(1, (i * m + j).flatten(1), weighted.expand_as(j).flatten(1))
+            return plan.view(replicas, n, m)
+
+
+def _matchings(s: Slices) -> Iterator[Matching]:
+    """The matching of every slice, a chunk at a time; indices are of samples, mass is ``[r, l, K]`` or a scalar."""
+    plan = quantile_plan(s.x.shape[1], s.y.shape[1], s.x_weights, s.y_weights, device=s.x.device, dtype=s.x.dtype)
+    for rows, columns in slice_chunks(s.x, s.y, s.theta):
+        for cols in columns:
+            theta = s.theta[rows, cols]
+            u, v = (torch.empty(*theta.shape[:2], f.shape[1], device=f.device, dtype=f.dtype) for f in (s.x_features, s.y_features))
+            s.projection.slice(s.x_features[rows], theta, u)
+            s.projection.slice(s.y_features[rows], theta, v)
+            count = theta.shape[1]
+            parts = match_rows(u.flatten(0, 1), v.flatten(0, 1), repeat_plan(plan.rows(rows.start, rows.stop), count))
+            yield rows, cols, *(part if part is None or part.ndim == 0 else part.view(*theta.shape[:2], -1) for part in parts)
+
+
+def _differences(x: Tensor, y: Tensor, i: Tensor | None, j: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Coordinates of x_i - y_j, ``[r, c, l, K]``, a few at a time, for samples as columns ``[r, d, N]``."""
+    step = max(1, _GATHERED // j.numel())
+
+    def taken(side: Tensor, index: Tensor) -> Tensor:
+        return side.gather(2, index.flatten(1)[:, None].expand(-1, side.shape[1], -1)).view(*side.shape[:2], *index.shape[1:])
+
+    for start in range(0, x.shape[1], step):
+        some = slice(start, start + step)
+        yield some, torch.sub(x[:, some, None] if i is None else taken(x[:, some], i), taken(y[:, some], j))
+
+
+class _LiftedCosts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, y: Tensor, s: Slices) -> Tensor:
+        ctx.save_for_backward(x, y)
+        s = Slices(*(part.detach() if isinstance(part, Tensor) else part for part in s))
+        ctx.order, ctx.matchings = s.order, []
+        costs = x.new_empty(s.theta.shape[:2])
+        columns = x.mT.contiguous(), y.mT.contiguous()
+        for matching in _matchings(s):
+            rows, cols, i, j, mass = matching
+            squares = _squares(*(side[rows] for side in columns), i, j)
+            costs[rows, cols] = ((squares if s.order == 2 else squares.pow(s.order / 2)) * mass).sum(2)
+            if any(ctx.needs_input_grad[:2]):
+                ctx.matchings.append(matching)
+        return costs
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        x, y = ctx.saved_tensors
+        order = ctx.order
+        if torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad):  # as in a vectorised Hessian
+            plain = partial(_plain_costs, matchings=ctx.matchings, order=order)
+            return *differentiable_gradients(plain, (x, y), ctx.needs_input_grad, grad), None
+        x_columns, y_columns = x.mT.contiguous(), y.mT.contiguous()
+        grads = [torch.zeros_like(side) if need else None for side, need in zip((x_columns, y_columns), ctx.needs_input_grad, strict=False)]
+        for rows, cols, i, j, mass in ctx.matchings:
+            factor = (order * grad[rows, cols, None] * mass).expand(j.shape)
+            if order != 2:
+                squares = _squares(x_columns[rows], y_columns[rows], i, j)
+                factor = factor * clamp_tiny(squares).pow(order / 2 - 1).masked_fill_(squares == 0, 0)
+            for some, difference in _differences(x_columns[rows], y_columns[rows], i, j):
+                slope = difference.mul_(factor[:, None])
+                for side, index, sign in ((grads[0], i, 1), (grads[1], j, -1)):
+                    if side is not None and index is None:
+                        side[rows, some] += slope.sum(2)
+                    elif side is not None:
+                        side[rows, some].scatter_add_(2, index.flatten(1)[:, None].expand(-1, slope.shape[1], -1), sign * slope.flatten(2))
+        return *(None if side is None else side.mT for side in grads), None
+
+
+def _squares(x: Tensor, y: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """|x_i - y_j|^2, ``[r, l, K]``, from samples as columns."""
+    total = torch.zeros(j.shape, device=x.device, dtype=x.dtype)
+    for _, difference in _differences(x, y, i, j):
+        total += difference.square_().sum(1)
+    return total
+
+
+def _plain_costs(x: Tensor, y: Tensor, matchings: list[Matching], order: float) -> Tensor:
+    """The costs in differentiable operations of torch, under fixed matchings, all slices at once."""
+    rows_of: dict[int, list[Tensor]] = {}
+    for rows, _, i, j, mass in matchings:
+        r = torch.arange(rows.start, rows.start + len(j), device=x.device)[:, None, None]
+        squares = ((x[rows, None] if i is None else x[r, i]) - y[r, j]).square().sum(-1)
+        zero = squares == 0
+        powers = squares if order == 2 else squares.masked_fill(zero, 1).pow(order / 2).masked_fill(zero, 0)
+        rows_of.setdefault(rows.start, []).append((powers * mass).sum(2))
+    return torch.cat([torch.cat(parts, 1) for parts in rows_of.values()])
