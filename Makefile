@@ -31,8 +31,8 @@ test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds
 test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get): five minutes
 	$(BIN)/python -m tests.slurm.prove $(OPTIONS)
 
-test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes
-	$(BIN)/python -m tests.launchers.faults
+test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes; OPTIONS='--scale 10': ten times as many
+	$(BIN)/python -m tests.launchers.faults $(OPTIONS)
 
 lint: $(INSTALLED)  ## check style, formatting and which package imports which
 	$(BIN)/lint-imports

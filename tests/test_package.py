@@ -115,7 +115,7 @@ def test_the_wheel_carries_the_configs(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert "name: knot" in done.stdout, done.stderr
     where = subprocess.run(
-        [sys.executable, "-c", "from aswd.config.paths import config_dir as c; print(c())"], capture_output=True, env=environment
+        [sys.executable, "-c", "from aswd.config import config_dir as c; print(c())"], capture_output=True, env=environment
     )
     assert str(tmp_path).encode() in where.stdout
 

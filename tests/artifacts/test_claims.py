@@ -32,21 +32,22 @@ def flows(**finals):
     return [cell(data, label, values) for data, series in finals.items() for label, values in series.items()]
 
 
-LOW, HIGH, WILD = [-4.8, -4.7, -4.9, -4.8], [-3.9, -3.8, -4.0, -3.9], [-6.0, -1.0, -5.0, -3.0]
+LOW, HIGH, WILD = [-4.8, -4.7, -4.9, -4.8, -4.8], [-3.9, -3.8, -4.0, -3.9, -3.9], [-6.0, -1.0, -5.0, -3.0, -4.0]
 
 
 def test_differences_are_paired_by_seed():
     """Seeds differ by orders of magnitude, yet one is always a tenth below the other."""
-    base = np.array([-1.0, -4.0, -2.5, -6.0])
+    base = np.array([-1.0, -4.0, -2.5, -6.0, -3.0])
     known = Evidence(flows(knot={"ASWD": base - 0.1, "Linear": base}), "log10_w2")
     assert known.below("knot", "ASWD", "Linear") is True
     assert known.below("knot", "Linear", "ASWD") is False
     assert known.difference("knot", "ASWD", "Linear")[0] == pytest.approx(-0.1)
 
 
-def test_only_common_seeds_count_and_one_is_not_enough():
-    first, second = cell("knot", "ASWD", [1.0, 2.0, 3.0]), cell("knot", "Linear", [2.0])
-    assert Evidence([first, second], "log10_w2").below("knot", "ASWD", "Linear") is None
+def test_only_common_seeds_count_and_four_are_not_enough():
+    for count, expected in ((4, None), (5, True)):
+        first, second = cell("knot", "ASWD", LOW), cell("knot", "Linear", HIGH[:count])
+        assert Evidence([first, second], "log10_w2").below("knot", "ASWD", "Linear") is expected
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,7 @@ def test_only_common_seeds_count_and_one_is_not_enough():
         ({"knot": {"ASWD": LOW, "Linear": HIGH}, "heart": {"ASWD": WILD, "Linear": HIGH}}, OPEN),
         ({"knot": {"ASWD": LOW, "Linear": HIGH}, "gaussians_25": {"ASWD": HIGH, "Linear": LOW}}, HOLDS),
         ({"knot": {"ASWD": LOW[:1], "Linear": HIGH[:1]}}, OPEN),
+        ({"knot": {"ASWD": LOW[:4], "Linear": HIGH[:4]}}, OPEN),
         ({"knot": {"ASWD": [], "Linear": []}}, OPEN),
     ],
 )
@@ -65,31 +67,31 @@ def test_f1(finals, expected):
 
 
 def test_f0_wants_finite_norms_and_no_failure():
-    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, 3, 4])]) == HOLDS
-    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, np.inf, 4])]) == FAILS
-    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, 3, 4], failed=1)]) == FAILS
+    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, 3, 4, 5])]) == HOLDS
+    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, np.inf, 4, 5])]) == FAILS
+    assert verdict("F0", [cell("knot", "ASWD", LOW, norms=[1, 2, 3, 4, 5], failed=1)]) == FAILS
     assert verdict("F0", [cell("knot", "ASWD", [], norms=[])]) == OPEN
+    assert verdict("F0", [cell("knot", "ASWD", LOW[:4], norms=[1, 2, 3, 4]), cell("heart", "ASWD", LOW, norms=[1] * 5)]) == OPEN
 
 
 def test_f2_compares_iterations_to_the_level_of_swd():
     steps = np.array([1, 5, 10])
-    fast = steps, np.array([[1.0, 1.0], [1e-5, 1e-5], [1e-6, 1e-6]])
-    slow = steps, np.array([[1.0, 1.0], [1.0, 1.0], [1e-4, 1e-4]])
-    ours, theirs = cell("knot", "ASWD", [-6, -6], fast), cell("knot", "Linear", [-4, -4], slow)
+    fast, slow = ((steps, np.tile(np.array(values)[:, None], 5)) for values in ([1.0, 1e-5, 1e-6], [1.0, 1.0, 1e-4]))
+    ours, theirs = cell("knot", "ASWD", [-6] * 5, fast), cell("knot", "Linear", [-4] * 5, slow)
     assert verdict("F2", [ours, theirs]) == HOLDS
-    ours, theirs = cell("knot", "ASWD", [-4, -4], slow), cell("knot", "Linear", [-4, -4], slow)
-    assert verdict("F2", [ours, theirs, cell("knot", "DSWD", [-6, -6], fast)]) == FAILS
-    never = steps, np.ones((3, 2))
-    assert verdict("F2", [cell("knot", "ASWD", [0, 0], never), cell("knot", "Linear", [-4, -4], never)]) == OPEN
+    ours, theirs = cell("knot", "ASWD", [-4] * 5, slow), cell("knot", "Linear", [-4] * 5, slow)
+    assert verdict("F2", [ours, theirs, cell("knot", "DSWD", [-6] * 5, fast)]) == FAILS
+    never = steps, np.ones((3, 5))
+    assert verdict("F2", [cell("knot", "ASWD", [0] * 5, never), cell("knot", "Linear", [-4] * 5, never)]) == OPEN
 
 
 @pytest.mark.parametrize(
     ("swd", "aswd", "expected"),
     [
-        ([0.9, 0.95, 0.92], [0.0, 0.1, 0.05], HOLDS),
-        ([0.1, 0.12, 0.11], [0.0, 0.1, 0.05], FAILS),
-        ([0.9], [0.0], OPEN),
-        ([0.1, 0.9], [0, 0], OPEN),
+        ([0.9, 0.95, 0.92, 0.93, 0.94], [0.0, 0.1, 0.05, 0.04, 0.06], HOLDS),
+        ([0.1, 0.12, 0.11, 0.1, 0.1], [0.0, 0.1, 0.05, 0.04, 0.06], FAILS),
+        ([0.9, 0.95, 0.92, 0.93], [0.0, 0.1, 0.05, 0.04], OPEN),
+        ([0.1, 0.9, 0.1, 0.9, 0.5], [0, 0, 0, 0, 0], OPEN),
     ],
 )
 def test_p1(swd, aswd, expected):
@@ -101,34 +103,34 @@ def test_p1(swd, aswd, expected):
 def test_ablations():
     both = {"ASWD": LOW, "ASWD-non-injective": LOW, "ASWD-vanilla": HIGH, "ASWD-vanilla-non-injective": HIGH}
     assert verdict("A1", flows(knot=both)) == HOLDS
-    assert verdict("A1", flows(knot={**both, "ASWD-vanilla": [-6.0] * 4})) == FAILS
-    gswd = {"Polynomial 3": HIGH, "Polynomial 5": [-0.7] * 4, "Circular": [-0.9] * 4}
+    assert verdict("A1", flows(knot={**both, "ASWD-vanilla": [-6.0] * 5})) == FAILS
+    gswd = {"Polynomial 3": HIGH, "Polynomial 5": [-0.7] * 5, "Circular": [-0.9] * 5}
     assert verdict("A2", flows(knot={**both, **gswd})) == HOLDS
-    assert verdict("A2", flows(knot={**both, "ASWD-vanilla": [-9.0] * 4, **gswd})) == FAILS
-    worse = {"ASWD-vanilla-non-injective": [-1.0, -1.1, -0.9, -1.0], "ASWD-non-injective": WILD}
+    assert verdict("A2", flows(knot={**both, "ASWD-vanilla": [-9.0] * 5, **gswd})) == FAILS
+    worse = {"ASWD-vanilla-non-injective": [-1.0, -1.1, -0.9, -1.0, -1.0], "ASWD-non-injective": WILD}
     assert verdict("A3", flows(knot={**both, **worse})) == HOLDS
     assert verdict("A3", flows(knot={**both, "ASWD-vanilla-non-injective": LOW, "ASWD-non-injective": WILD})) == FAILS
     lambdas = {f"ASWD lambda={value}": LOW for value in ("0.01", "0.05")}
     assert verdict("A4", flows(knot={**lambdas, "Linear": HIGH})) == HOLDS
-    assert verdict("A4", flows(knot={**lambdas, "ASWD lambda=0.5": [-2.0] * 4, "Linear": HIGH})) == FAILS
+    assert verdict("A4", flows(knot={**lambdas, "ASWD lambda=0.5": [-2.0] * 5, "Linear": HIGH})) == FAILS
     large = {"ASWD lambda=10": HIGH, "ASWD lambda=100": HIGH, "Linear": HIGH}
     assert verdict("A5", flows(knot=large)) == HOLDS
-    assert verdict("A5", flows(knot={**large, "ASWD lambda=10": [-6.0] * 4})) == FAILS
+    assert verdict("A5", flows(knot={**large, "ASWD lambda=10": [-6.0] * 5})) == FAILS
     assert verdict("A6", flows(knot={"MAX-GSW-NN 1": HIGH, "MAX-GSW-NN 1 with penalty": HIGH})) == HOLDS
     maps = {"ASWD": LOW, "ASWD-planar": LOW, "ASWD-radial": LOW, **gswd}
-    assert verdict("A7", flows(knot=maps, heart=maps, circle={**maps, "ASWD-planar": [0.0] * 4})) == HOLDS
+    assert verdict("A7", flows(knot=maps, heart=maps, circle={**maps, "ASWD-planar": [0.0] * 5})) == HOLDS
     assert verdict("A8", flows(knot={f"ASWD d_theta={k}d": LOW for k in (2, 3, 4)})) == HOLDS
 
 
 def test_readings():
     readings = {"ASWD": LOW, "ASWD (paper)": LOW, "ASWD (algorithm1)": LOW, "Linear": HIGH}
-    assert verdict("R1", flows(knot=readings, gaussians_25={**readings, "ASWD (paper)": [0.0] * 4})) == HOLDS
-    assert verdict("R1", flows(knot={**readings, "ASWD (paper)": [0.0] * 4}, heart=readings)) == FAILS
+    assert verdict("R1", flows(knot=readings, gaussians_25={**readings, "ASWD (paper)": [0.0] * 5})) == HOLDS
+    assert verdict("R1", flows(knot={**readings, "ASWD (paper)": [0.0] * 5}, heart=readings)) == FAILS
 
 
 def test_the_confidence_level_is_one_constant(monkeypatch):
     """Differences whose 95 % interval contains zero and whose 80 % interval does not."""
-    cells = flows(knot={"ASWD": [-1.0, -1.0, -1.0], "Linear": [-0.8, -0.9, -0.4]})
+    cells = flows(knot={"ASWD": [-1.0] * 5, "Linear": [-0.8, -0.9, -0.4, -1.0, -0.9]})
     assert verdict("F1", cells) == OPEN
     monkeypatch.setattr(evidence, "CONFIDENCE", 0.8)
     assert verdict("F1", cells) == HOLDS

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -13,10 +14,11 @@ from matplotlib.figure import Figure
 from aswd.artifacts.claims import HOLDS, Verdict
 from aswd.artifacts.declaration import load
 from aswd.artifacts.report import report
-from aswd.artifacts.reproduction import Reproduction
+from aswd.artifacts.reproduction import DIGESTS, FILES, Reproduction
 from aswd.artifacts.tables import COLUMNS
 from aswd.cli.main import main
 from aswd.utils.errors import UserError
+from aswd.utils.files import digests, write_json
 from tests.artifacts.test_declaration import MINIMAL, declare
 from tests.artifacts.test_reproduce import reproduce
 
@@ -78,14 +80,14 @@ def test_a_real_browser_opens_the_report(report_page, tmp_path):
     assert "CONSOLE" not in done.stderr
 
 
-EVIL = '<script>alert(1)</script>"&|'
+EVIL = '<script>alert(1)</script>"&|[x](javascript:alert(2)) `\n\n# no\n'
 FACTS = {"wall_time": 60.0, "devices": [EVIL], "revisions": [EVIL], "versions": {EVIL: EVIL}, "settings": {EVIL: EVIL}}
 
 
 def write(folder, name, text=MINIMAL, label="A", number=1, verdicts=(), scale="tiny"):
     """An artifact of made-up numbers."""
     folders = declare(folder, text, name)
-    values = {"data": "knot", "label": label, "metric": "w2", "n": 1, "of": 2, "failed": 1, "mean": 0.5, "published": number}
+    values = {"data": "knot", "label": label, "metric": "w2", "n": 1, "of": 2, "failed": 1, "damaged": 0, "mean": 0.5, "published": number}
     frame = pandas.DataFrame([values]).reindex(columns=COLUMNS).assign(difference=-0.5)
     reproduction = Reproduction(load(name, folders), scale, "reference", [f"paths.output_dir={folder}"], folders)
     reproduction.write(Figure(), frame, frame, list(verdicts), FACTS)
@@ -101,19 +103,48 @@ def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path):
     assert "<script" not in page.read_text().lower()
     assert "&lt;script&gt;alert(1)" in page.read_text()
     classes = re.findall(r'class="verdict ([^"]*)"', page.read_text())
-    assert classes == ["script-alert-1-script"] * 2
+    assert classes == ["no-verdict"] * 2
     parsed = ParsedPage(page.read_text())
     assert parsed.links == ["#mine-reference-tiny"]
     assert parsed.links[0][1:] in parsed.anchors
-    outside_code = re.sub("`[^`]*`", "", page.with_name("report.md").read_text())
+    markdown = page.with_name("report.md").read_text()
+    (command,) = [line for line in markdown.splitlines() if line.startswith("`")]
+    assert shlex.split(command.strip("` "))[:3] == ["aswd", "reproduce", "mine"]
+    outside_code = markdown.replace(command, "")
     assert "<script" not in outside_code
     assert r"\|" in outside_code
+    assert "[x](" not in outside_code.replace(r"\[", "").replace(r"\]", "")
+    assert [line for line in outside_code.splitlines() if line.startswith("#")] == [
+        "# Reproduced figures and tables",
+        next(line for line in outside_code.splitlines() if line.startswith("## ")),
+    ]
+    assert re.findall(r"(?<!\\)`", outside_code) == []
+
+
+def test_ids_and_classes_of_files_that_others_wrote_are_escaped(tmp_path):
+    """The digests are right, but a summary and the name of its folder are hostile."""
+    reproduction = write(tmp_path, "mine", verdicts=[Verdict("Q", "x", "y", "z")])
+    folder = reproduction.folder.rename(reproduction.folder.with_name('x" onclick="alert(1)'))
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["verdicts"][0]["verdict"] = EVIL
+    (folder / "summary.json").write_text(json.dumps({**summary, "scale": EVIL, "reading": EVIL, "changes": {EVIL: EVIL}}))
+    write_json(folder / DIGESTS, digests(folder, FILES))
+    text = report(tmp_path).read_text()
+    assert ParsedPage(text).anchors == ["claims", "mine-x-onclick-alert-1"]
+    assert "onclick=" not in text
+    assert "<script" not in text
+    assert set(re.findall(r'class="verdict ([^"]*)"', text)) == {"script-alert-1-script-x-javascript-alert-2-no"}
 
 
 def test_sections_come_ours_first_and_have_all_that_was_written(tmp_path):
-    write(tmp_path, "aaa", f"title: Mine\nnumber: Figure 1\n{MINIMAL}", verdicts=[Verdict("Q1", "It works.", HOLDS, "3 of 3")])
-    assert reproduce_summary(tmp_path, "flow_full")
-    assert reproduce_summary(tmp_path, "flow_main")
+    write(
+        tmp_path,
+        "aaa",
+        f"title: Mine\nnumber: Figure 1\n{MINIMAL.replace('seeds: 1', 'seeds: 5')}",
+        verdicts=[Verdict("Q1", "It works.", HOLDS, "3 of 3")],
+    )
+    reproduce_summary(tmp_path, "flow_full")
+    reproduce_summary(tmp_path, "flow_main")
     text = report(tmp_path).read_text()
     titles = re.findall(r"<h2 [^>]*>([^<]*)</h2>", text)
     assert titles == ["Figure 2: Sliced Wasserstein flow", "Figure 4: Sliced Wasserstein flow, all targets and distances", "Figure 1: Mine"]
@@ -138,11 +169,14 @@ def reproduce_summary(folder, name):
     artifact = load(name)
     summary = json.loads((source / "summary.json").read_text())
     summary |= {"artifact": name, "number": artifact.number, "caption": artifact.caption, "scale": "smoke", "verdicts": []}
-    return (target / "summary.json").write_text(json.dumps(summary))
+    (target / "summary.json").write_text(json.dumps(summary))
+    write_json(target / DIGESTS, digests(target, FILES))
 
 
 def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
-    whole, broken, empty = (write(tmp_path, name) for name in ("whole", "broken", "empty"))
+    whole, broken, empty, edited = (write(tmp_path, name) for name in ("whole", "broken", "empty", "edited"))
+    path = edited.folder / "table.csv"
+    path.write_text(path.read_text().replace("0.5", "-99"))
     (broken.folder / "summary.json").write_text("{}")
     (empty.folder / "table.csv").unlink()
     text = report(tmp_path).read_text()
@@ -151,5 +185,7 @@ def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
     err = capsys.readouterr().err
     assert f"{broken.folder} is left out: artifact is missing" in err
     assert f"{empty.folder} is left out: table.csv is missing" in err
+    assert f"{edited.folder} is left out: table.csv has changed since it was written" in err
+    assert "-99" not in text
     with pytest.raises(UserError, match=r"there is no artifact in .* yet"):
         report(tmp_path / "nowhere")

@@ -1,16 +1,24 @@
 """Artifacts through the real commands."""
 
 import json
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pandas
 import pytest
+from matplotlib.figure import Figure
 
 from aswd.artifacts.declaration import artifact_names, artifacts, load
+from aswd.artifacts.drawing.curves import curve
+from aswd.artifacts.forecast import _amount
+from aswd.artifacts.reproduction import Reproduction
 from aswd.cli.main import main
 from aswd.runs.locks import Locks
+from aswd.runs.store import RECORD_FILES
 from aswd.tasks.flow import Flow
-from aswd.utils.files import write_json
+from aswd.utils.files import digests, write_json
 
 TINY = ["task.iterations=4", "data.num_samples=25", "trainer.enable_progress_bar=false"]
 
@@ -161,19 +169,92 @@ def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept
     content = json.loads(old.read_text())
     del content["final"]["log10_w2"]
     write_json(old, content)
+    reseal(old.parent)
     (elsewhere,) = (tmp_path / "runs/flow/heart/aswd").glob("*/seed=1")
     (elsewhere / "status.json").unlink()
     capsys.readouterr()
     locks = Locks()
     assert locks.acquire(elsewhere / "lock")  # another process is at it
     try:
-        assert reproduce(tmp_path, "ablation_max_gswnn_penalty") == 0
+        assert reproduce(tmp_path, "ablation_max_gswnn_penalty") == 3
     finally:
         locks.release()
     err = capsys.readouterr().err
     assert "1 runs have no log10_w2 and are left out" in err
     assert "drawn with 47 of 48 runs" in err
     assert json.loads(old.read_text()) == content
+
+
+def reseal(folder):
+    """Make what was changed in a record part of it."""
+    write_json(folder / "status.json", {"status": "done", "digests": digests(folder, RECORD_FILES)})
+
+
+def test_damaged_records_are_named_left_out_and_said_in_table_figure_and_report(tmp_path, capsys, monkeypatch):
+    """Another process holds their locks, so that they are not executed again."""
+    assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "replicas=3") == 0
+    (edited,) = (tmp_path / "runs/flow/knot/aswd").glob("*/seed=0")
+    content = json.loads((edited / "result.json").read_text())
+    content["final"]["log10_w2"] = -99.0
+    write_json(edited / "result.json", content)
+    (emptied,) = (tmp_path / "runs/flow/heart/aswd").glob("*/seed=1")
+    (emptied / "metrics.csv").write_text("")
+    assert main(["list", "runs", "--failed", f"paths.output_dir={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert "result.json has changed since it was written" in out
+    assert "metrics.csv has changed since it was written" in out
+    drawn = []
+    monkeypatch.setattr(Figure, "suptitle", lambda figure, text: drawn.append(text))
+    locks = Locks()
+    assert all(locks.acquire(folder / "lock") for folder in (edited, emptied))
+    try:
+        assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "replicas=3") == 3
+    finally:
+        locks.release()
+    err = capsys.readouterr().err
+    assert f"{edited} is damaged (result.json has changed since it was written) and left out" in err
+    assert f"{emptied} is damaged (metrics.csv has changed since it was written) and left out" in err
+    (folder,) = (tmp_path / "artifacts/ablation_max_gswnn_penalty").iterdir()
+    frame = pandas.read_csv(folder / "table.csv").set_index(["data", "label"])
+    assert frame.loc[("knot", "ASWD"), ["n", "of", "damaged"]].tolist() == [2, 3, 1]
+    assert frame["mean"].min() > -9
+    assert "(n=2 of 3, 1 damaged)" in (folder / "table.md").read_text()
+    assert "n = 70 of 72; 2 damaged records left out" in (folder / "table.md").read_text()
+    assert drawn[-1].endswith("n = 70 of 72; 2 damaged records left out")
+    assert main(["report", f"paths.output_dir={tmp_path}"]) == 0
+    assert "2 of 3, 1 damaged" in (tmp_path / "report" / "index.html").read_text()
+    assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "replicas=3") == 0  # which executes them again
+    assert "22 of 24 cells are done; 2 to run" in capsys.readouterr().out
+
+
+def test_a_scale_that_cannot_judge_does_not_and_the_report_says_so(tmp_path, capsys):
+    for replicas, why in ((2, "the scale smoke checks that everything runs"), (6, "the scale smoke checks that everything runs")):
+        assert reproduce(tmp_path, "ablation_large_lambda", f"replicas={replicas}") == 0
+        (summary,) = (json.loads(path.read_text()) for path in (tmp_path / "artifacts").glob("ablation_large_lambda/*/summary.json"))
+        assert {verdict["verdict"] for verdict in summary["verdicts"]} == {"no verdict"}
+        assert all(verdict["numbers"].startswith(why) for verdict in summary["verdicts"])
+    assert main(["report", f"paths.output_dir={tmp_path}"]) == 0
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert 'class="verdict no-verdict">no verdict</td>' in text
+    assert "never on fewer than 5 seeds" in text
+    assert not {"holds", "does-not-hold", "not-decided"} & set(re.findall(r'class="verdict ([^"]*)"', text))
+    (laptop,) = (Reproduction(load("flow_main"), "laptop", "reference", [f"replicas={count}"]).no_verdict for count in (4,))
+    assert laptop == "4 seeds; claims are judged on at least 5"
+    assert Reproduction(load("flow_main"), "laptop", "reference").no_verdict is None
+    assert all(not artifact.scale("smoke").judges for artifact in artifacts())
+
+
+def test_few_seeds_are_drawn_as_lines_and_five_as_a_band():
+    steps = np.arange(4)
+    for count in (4, 5):
+        values = np.random.default_rng(0).random((4, count))
+        cell = SimpleNamespace(label="ASWD", curves=lambda metric, values=values: (steps, values))
+        axes = Figure().subplots()
+        assert list(curve(axes, cell, "w2", 0)) == ["ASWD"]
+        drawn = [line.get_ydata() for line in axes.lines]
+        expected = list(values.T) if count == 4 else [values.mean(1)]
+        np.testing.assert_allclose(drawn, expected)
+        assert len(axes.collections) == (count == 5)
 
 
 def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp_path, monkeypatch):
@@ -200,7 +281,32 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert main(["train", "distance=aswd", "data=knot", "distance.num_projections=20", f"paths.output_dir={tmp_path}", *TINY]) == 0
     capsys.readouterr()
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
-    assert "16 cells without similar runs in the store" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "48 runs are missing" in out
+    assert "unknown: the time of 16 cells without similar runs in the store" in out
+    (result,) = (json.loads(path.read_text()) for path in tmp_path.rglob("result.json"))
+    seconds = 16 * result["wall_time"]  # eight cells of two seeds
+    assert f"about {seconds:.0f} s of {result['device']}, by similar runs in the store" in out
+    assert main(["reproduce", "ablation_max_gswnn_penalty", "--scale", "laptop", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    seconds = 2 * 5 * result["wall_time"] * 2000 / 4 * 250 / 25 * 50 / 20  # by iterations, samples and directions
+    assert f"about {_amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
+
+
+def test_an_estimate_of_table_1_is_in_gpu_hours_and_not_of_a_smoke_run(tmp_path, capsys):
+    assert main(["reproduce", "table1", "--scale", "paper", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    published = load("table1").published
+    steps = {"cifar10": 200 * (50_000 // 512), "celeba": 100 * (162_770 // 512)}
+    hours = sum(10 * steps[data] * cell["seconds_per_iteration"] / 3600 for data, cells in published.items() for cell in cells.values())
+    assert 1000 < hours < 2000
+    assert "240 runs are missing" in out
+    assert f"about {hours:,.0f} GPU-hours, by the published seconds per iteration" in out
+    assert "0 minutes" not in out
+    assert main(["reproduce", "mnist_curves", "--scale", "paper", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert "about" not in out
+    assert "unknown: the time of 8 cells" in out
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def train(folder, *arguments):
         ("task.iterations=1.5", "task.iterations must be a whole number; got 1.5"),
         ("task.lr=-1", "task.lr must be a number above 0; got -1.0"),
         ("task.source=cauchy", "task.source must be one of 'normal', 'uniform'; got 'cauchy'"),
-        ("task.betas=[1,2,3]", "task.betas must be two numbers"),
+        ("task.betas=[1,2,3]", "task.betas must be a list of 2 numbers of at least 0 and below 1; got [1.0, 2.0, 3.0]"),
         ("data.dim=1", "data.dim must be a whole number of at least 2; got 1"),
         ("reading=papr", "reading has no choice 'papr': did you mean paper?"),
         ("seed=-1", "seed must be a whole number of at least 0; got -1"),
@@ -52,7 +53,23 @@ def train(folder, *arguments):
         ("launcher=nowhere", "launcher has no choice 'nowhere'"),
         ("experiment=flow", "experiment has no choice 'flow': did you mean flow_quick?"),
         ("data=knot,heart", "a sweep needs -m"),
-        ("distance", "is not understood"),
+        ("distance", "'distance' is not understood: write OPTION=VALUE"),
+        ("=3", "'=3' is not understood: write OPTION=VALUE"),
+        ("~x", "x is not an option: known are: callbacks, data"),
+        ("~/x", "'~/x' is not understood"),
+        ("task.lr=1 2", "task.lr must be a number; got '1 2'"),
+        ("task.lr=a=b", "task.lr must be a number; got 'a=b'"),
+        ("task.lr=~/x", "task.lr must be a number; got '~/x'"),
+        ("task.betas=[1,2", "task.betas has a value that is not understood: '[1,2'; put it in quotes"),
+        ("+experiment=flow_quick", "+experiment=flow_quick must be written experiment=flow_quick"),
+        ("--package=distance", "--package distance must be used with --cfg job"),
+        (
+            "trainer.limit_train_batches=0.5",
+            "trainer.limit_train_batches must be a whole number for data=swiss_roll",
+        ),
+        ("trainer.limit_val_batches=0.5", "trainer.limit_val_batches must leave at least one of 1 batches"),
+        ("trainer.overfit_batches=0.5", "trainer.overfit_batches must be a whole number"),
+        ("trainer.plugins=foo", "trainer.plugins must be a list of _target_s"),
         ("--foo", "unknown argument --foo"),
         ("paths.output_dir=/proc/here", "paths.output_dir must be a folder that can be written to; got '/proc/here'"),
         ("paths.output_dir=", "paths.output_dir must be a folder; got an empty text"),
@@ -61,13 +78,13 @@ def train(folder, *arguments):
         ("seed=???", "seed must be given a value"),
         ("seed=${foo}", "invalid configuration"),
         ("task.lr=${oc.env:NO_SUCH_VARIABLE}", "task.lr must be a number; got '${oc.env:NO_SUCH_VARIABLE}'"),
-        ("+data=knot", "invalid configuration"),
+        ("+data=knot", "+data=knot must be written data=knot"),
         ("launcher.name=nowhere", "launcher must be a known name; got 'nowhere'"),
         ("task.iterations=99999999999999999999999", "task.iterations must be a whole number"),
         ("task.betas=x", "task.betas must be a list of numbers; got 'x'"),
         ("trainer.max_steps=x", "trainer.max_steps must be a whole number or null; got 'x'"),
         ("--config-name=foo", "--config-name must be left out"),
-        ("--config-dir=/nowhere", "--config-dir must be a folder; got '/nowhere'"),
+        ("--config-dir=/nowhere", "--config-dir must be a folder that can be read; got '/nowhere': No such file or directory"),
         ("paths.output_dir=null", "paths.output_dir must be a text; got None"),
         ("source=a.png", "source is now called data.source"),
         ("task.pictures=false", "task.pictures is now called task.images"),
@@ -123,11 +140,58 @@ def test_a_distance_in_a_folder_of_one_s_own(tmp_path, capsys):
     assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=mine", f"paths.output_dir={tmp_path / 'out'}"]) == 0
     (record,) = records(tmp_path / "out").to_dict("records")
     assert record["distance.num_projections"] == 7
-    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=min", f"paths.output_dir={tmp_path / 'out'}"]) == 2
+    assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=mne", f"paths.output_dir={tmp_path / 'out'}"]) == 2
     assert "did you mean mine" in capsys.readouterr().err
     (folder / "broken.yaml").write_text("name: [")
     assert main(["train", *SMALL, f"--config-dir={folder.parent}", "distance=broken", f"paths.output_dir={tmp_path / 'out'}"]) == 2
-    assert "invalid configuration" in capsys.readouterr().err
+    assert "broken.yaml cannot be read: expected the node content" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"name: swd\nx: " + 5000 * b"[" + 5000 * b"]", "it is nested too deeply"),
+        (b"name:\n\t- x", "found character '\\t' that cannot start any token, line 2"),
+        (b"name: swd\nname: aswd", "found duplicate key name, line 2"),
+        (b"name: caf\xe9", "'utf-8' codec can't decode byte 0xe9"),
+        (b"name: !!python/object/apply:os.system [ls]", "could not determine a constructor for the tag"),
+        (None, "Is a directory"),
+    ],
+)
+def test_a_configuration_file_that_cannot_be_read_is_named(content, reason, tmp_path, capsys):
+    path = tmp_path / "distance" / "mine.yaml"
+    path.parent.mkdir()
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    assert train(tmp_path / "out", f"--config-dir={tmp_path}", "distance=mine") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"aswd train: {path} cannot be read: {reason}")
+    assert error.count("\n") == 1
+
+
+def test_a_distance_from_outside_is_tried_before_any_work(tmp_path, capsys):
+    (tmp_path / "wrong.py").write_text(
+        "from aswd.distances import register\n"
+        "@register('per_sample')\ndef per_sample(x, y): return (x - y).square().sum(-1)\n"
+        "@register('detached')\ndef detached(x, y): return (x.detach() - y).square().mean()\n"
+        "@register('crashing')\ndef crashing(x, y): return x @ y\n"
+        "@register('means')\ndef means(x, y): return (x.mean(0) - y.mean(0)).square().sum()\n"
+    )
+    sentences = {
+        "per_sample": "distance: the distance 'per_sample' must return a scalar, a tensor of shape []; got one of shape [40]",
+        "detached": "distance: the distance 'detached' must be differentiable",
+        "crashing": "distance: 'crashing' fails for x [1, 40, 2] and y [1, 40, 2]: RuntimeError: mat1 and mat2",
+    }
+    own = [f"plugins={tmp_path / 'wrong.py'}", f"paths.output_dir={tmp_path / 'out'}", *SMALL]
+    for name, sentence in sentences.items():
+        assert main(["train", *own, f"distance={name}"]) == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert error.count("\n") == 1
+        assert not (tmp_path / "out").exists()
+    assert main(["train", *own, "distance=means"]) == 0
 
 
 def test_a_signal_while_a_record_is_written_stops_the_sweep_after_it(tmp_path, capsys, monkeypatch):
@@ -294,13 +358,29 @@ def test_killed_again_and_again_a_run_ends_with_the_same_bits(tmp_path):
     np.testing.assert_array_equal(*rows)
 
 
+def test_a_longer_run_than_a_finished_one_says_that_it_starts_anew(tmp_path, capsys):
+    from tests.runs.small import SMALL
+
+    def train(*options):
+        assert main(["train", "distance=swd", *SMALL, f"paths.output_dir={tmp_path}", *options]) == 0
+        return capsys.readouterr().out
+
+    assert "starts from the beginning" not in train("replicas=2")
+    out = train("task.iterations=40")
+    assert "the finished run with iterations=30 is another one: that with iterations=40 starts from the beginning" in out
+    assert "starts from the beginning" not in train("task.iterations=40")  # finished
+    assert "starts from the beginning" not in train("task.iterations=40", "task.lr=0.1")
+    skipped = train("replicas=2")
+    assert re.search(r"2 seeds: finished before, skipped \(force=true runs it again\), mean log10_w2 -?\d", skipped)
+
+
 @pytest.mark.slow
 def test_of_two_processes_with_the_same_run_one_does_it_and_the_other_says_so(tmp_path):
     first = start(tmp_path, "task.iterations=100000")
     wait_for(first, tmp_path, 5)
     second = start(tmp_path, "task.iterations=100000")
     out, _ = second.communicate(timeout=60)
-    assert second.returncode == 0
+    assert second.returncode == 3
     assert "already running in another process: skipped" in out
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 128 + signal.SIGTERM

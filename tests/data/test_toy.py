@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from aswd.data import data_config
+from aswd.data.points import TARGETS, target
 from aswd.data.registry import data_module
-from aswd.data.toy import TARGETS, target
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -6,9 +6,8 @@ import pytest
 
 from aswd.cli.main import main
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.launchers.launch import launch
-from aswd.launchers.pool import PoolConfig
-from aswd.launchers.slots import Slot, divide, visible_gpus
+from aswd.launchers.base import launch
+from aswd.launchers.pool import PoolConfig, Slot, divide, visible_gpus
 from aswd.launchers.slurm import SlurmConfig
 from aswd.launchers.sweep import sweeps
 from aswd.runs.signals import StopRequest
@@ -126,9 +125,16 @@ def test_two_sweeps_in_one_second_have_two_records(tmp_path):
 def test_a_damaged_record_is_skipped(tmp_path):
     folder = tmp_path / "sweeps" / "2022-01-01_00-00-00"
     folder.mkdir(parents=True)
-    for text in ("", "[]", json.dumps({"began": "x"})):
+    sound = {"began": "2022-01-01T00:00:00", "launcher": "pool", "planned": [{"title": "x", "folder": "y", "seeds": [0], "steps": 3}]}
+    damages = [{"began": "x"}, {"began": 3}, {"planned": 3}, {"planned": [3]}, {"planned": [{}]}, {"launcher": []}, {"jobs": 3}]
+    damages += [{"jobs": {"1": [7]}}, {"planned": [{**sound["planned"][0], "steps": "many"}]}]
+    for text in ("", "[]", "[" * 100_000, *(json.dumps({**sound, **damage}) for damage in damages)):
         (folder / "sweep.json").write_text(text)
-        assert list(sweeps(tmp_path)) == []
+        assert list(sweeps(tmp_path)) == [], text[:100]
+        assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
+    (folder / "sweep.json").write_text(json.dumps(sound))
+    assert len(list(sweeps(tmp_path))) == 1
+    assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
 
 
 def test_settings_of_a_cluster_are_plain():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aswd.cli.main import main
-from aswd.launchers.launch import launch
+from aswd.launchers.base import launch
 from aswd.launchers.registry import LAUNCHERS
 from aswd.launchers.sweep import sweeps
 from aswd.runs import Run, RunState
@@ -82,7 +82,7 @@ def test_a_cancelled_job_is_not_submitted_again(tmp_path, system, monkeypatch):
 def test_jobs_that_are_left_in_the_queue_are_adopted_by_the_next_command(tmp_path, system, capsys):
     system.program = f"import time; time.sleep(3); {EXECUTE}"
     runs = runs_of(tmp_path, [0, 1], wait=False)
-    assert results_of(runs) == {index: [("running", f"in the queue as job {index + 1}")] for index in range(2)}
+    assert results_of(runs) == {index: [("queued", f"as job {index + 1}")] for index in range(2)}
     assert "aswd status shows them, kill 1 2 cancels them" in capsys.readouterr().out
     assert main(["status", f"paths.output_dir={tmp_path}"]) == 0
     assert "jobs in the queue: 2 running" in capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_a_stop_request_leaves_the_jobs_in_the_queue(tmp_path, system, monkeypat
     request, results = StopRequest(), []
     monkeypatch.setattr("aswd.launchers.base.Launcher.sleep", lambda *_: setattr(request, "number", 2))
     launch(runs_of(tmp_path, [0]), request, lambda index, outcomes: results.extend(outcomes))
-    assert [(outcome.status, outcome.text) for outcome in results] == [("running", "in the queue as job 1")]
+    assert [(outcome.status, outcome.text) for outcome in results] == [("queued", "as job 1")]
     assert system.processes["1"].poll() is None
 
 

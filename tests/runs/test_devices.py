@@ -63,8 +63,11 @@ def test_a_failure_in_a_process_is_named_as_in_one(tmp_path):
     (outcome,) = execute_run(small_swae(tmp_path, "trainer.devices=2", "task.lr=1e30"))
     assert outcome.status == "failed"
     assert outcome.run.status["reason"] == "the loss of seed 0 is not finite at step 1"
-    (outcome,) = execute_run(tiny_generator(tmp_path, "trainer.devices=2", "task.batch_size=64"))
-    assert (outcome.status, outcome.text) == ("failed", "ValueError: batch_size must be at most the number of images, 50; got 64")
+    callback = "class Failing(Callback):\n    def on_train_start(self, *_):\n        raise ValueError('not today')\n"
+    (tmp_path / "failing.py").write_text(f"from pytorch_lightning import Callback\n{callback}")
+    own = [f"plugins={tmp_path / 'failing.py'}", "+callbacks.failing._target_=failing.Failing"]
+    (outcome,) = execute_run(tiny_generator(tmp_path, "trainer.devices=2", *own))
+    assert (outcome.status, outcome.text) == ("failed", "ValueError: not today")
 
 
 @pytest.mark.slow

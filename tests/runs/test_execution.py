@@ -2,22 +2,27 @@
 
 import json
 import math
+import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import yaml
 
+import aswd
 from aswd.config.composition import CommandLine, plan_runs, register_groups
 from aswd.data.registry import DATA
 from aswd.distances import registry
-from aswd.runs import Run, RunState
+from aswd.runs import Run, RunState, records
 from aswd.runs import execution as run_module
 from aswd.runs.checkpoints import Checkpoints, latest_checkpoint
 from aswd.runs.execution import execute_run
 from aswd.runs.locks import Locks
 from aswd.runs.signals import Interrupted
 from aswd.tasks.registry import TASKS
+from aswd.utils.files import digest
 from tests.runs.small import SMALL, small_spec
 
 
@@ -51,7 +56,7 @@ def cut_off(spec, monkeypatch, steps=10):
 
 @pytest.fixture
 def fragile():
-    """A distance that fails, or loses its value, on demand."""
+    """A distance that fails, or loses its value, on demand; planning calls it once, so set ``calls`` to zero before a run to count."""
     behaviour = {"call": None, "do": None, "calls": 0}
 
     @registry.register("test_fragile")
@@ -169,6 +174,68 @@ def test_a_damaged_checkpoint_is_named_and_the_last_good_one_used(tmp_path, monk
     np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(expected.run))
 
 
+class Evil:
+    """What runs code where it is unpickled."""
+
+    def __reduce__(self):
+        return exec, ("import pathlib; pathlib.Path('ran').touch()",)
+
+
+@pytest.mark.parametrize("how", ["torch", "pickle"])
+def test_a_poisoned_checkpoint_is_named_and_set_aside_and_the_run_starts_anew(how, tmp_path, monkeypatch, capsys):
+    whole, spec = (small_spec(tmp_path / name) for name in ("whole", "poisoned"))
+    monkeypatch.chdir(tmp_path)
+    execute_run(whole)
+    (outcome,) = cut_off(spec, monkeypatch)
+    folder = outcome.run.folder / "checkpoints"
+    for path in sorted(folder.glob("*.ckpt")):
+        if how == "torch":
+            torch.save({**torch.load(path, weights_only=True), "hyper_parameters": Evil()}, path)
+        else:
+            path.write_bytes(pickle.dumps(Evil()))
+        path.with_suffix(".sha256").write_text(digest(path))  # the seal is right
+    capsys.readouterr()
+    assert words(execute_run(spec)) == ["done"]
+    err = capsys.readouterr().err
+    assert "which could run code, and was not loaded; it was set aside as" in err
+    assert "weights_only" not in err
+    assert len(list(folder.glob("*.damaged-*"))) >= 1
+    assert not (tmp_path / "ran").exists()
+    np.testing.assert_array_equal(metrics_of(outcome.run), metrics_of(Run.of(whole, 0)))
+
+
+def test_every_load_of_ours_is_of_weights_only():
+    for path in Path(aswd.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        for call in re.findall(r"(?:torch\.load|\.fit)\((?:[^()]|\([^()]*\))*\)", text):
+            if "ckpt_path" in call or call.startswith("torch.load"):
+                assert "weights_only=True" in call, path
+        assert "allow_pickle=True" not in text, path
+
+
+def test_a_forced_run_that_is_killed_leaves_the_record_that_was_there(tmp_path, monkeypatch, fragile):
+    spec = fragile_spec(tmp_path, "trainer.checkpoint_seconds=0")
+    (first,) = execute_run(spec)
+    before = first.run.result
+    again = fragile_spec(tmp_path, "force=true", "trainer.checkpoint_seconds=0")
+    assert words(cut_off(again, monkeypatch)) == ["interrupted"]
+    assert first.run.state is RunState.INTERRUPTED
+    assert first.run.result == before
+    assert records(tmp_path)["w2"].tolist() == [before["final"]["w2"]]
+
+    def die(self, values):
+        raise SystemError("killed")
+
+    fragile |= {"call": "every", "do": die}
+    assert words(execute_run(again)) == ["failed"]
+    assert first.run.result == before
+    fragile |= {"call": None}
+    assert words(execute_run(spec)) == ["done"]  # the same command without force=true runs what was requested
+    assert first.run.record == first.run.folder
+    assert first.run.result["finished"] >= before["finished"]
+    assert not (first.run.folder / "former").exists()
+
+
 def test_a_damaged_record_is_named_and_made_again(tmp_path, capsys):
     spec = small_spec(tmp_path)
     (outcome,) = execute_run(spec)
@@ -210,8 +277,9 @@ def test_a_failure_keeps_its_traceback_and_the_next_start_tries_again(tmp_path, 
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_with_a_record(tmp_path, fragile):
-    fragile |= {"call": 7, "do": lambda distance, values: values * math.nan}
-    (outcome,) = execute_run(fragile_spec(tmp_path))
+    spec = fragile_spec(tmp_path)
+    fragile |= {"call": 7, "do": lambda distance, values: values * math.nan, "calls": 0}
+    (outcome,) = execute_run(spec)
     assert outcome.status == "failed"
     assert outcome.run.status == {"status": "failed", "reason": "the loss of seed 0 is not finite at step 7", "step": 7}
 
@@ -220,8 +288,9 @@ def test_one_seed_that_diverges_does_not_cost_the_others(tmp_path, fragile):
     def spoil(distance, values):
         return torch.where(torch.tensor(distance.seed) == 1, math.nan, values)
 
-    fragile |= {"call": 7, "do": spoil}
-    outcomes = execute_run(fragile_spec(tmp_path, "replicas=3"))
+    spec = fragile_spec(tmp_path, "replicas=3")
+    fragile |= {"call": 7, "do": spoil, "calls": 0}
+    outcomes = execute_run(spec)
     assert words(outcomes) == ["done", "failed", "done"]
     assert outcomes[1].run.status["reason"] == "the loss of seed 1 is not finite at step 7"
 
@@ -236,8 +305,9 @@ def test_particles_that_are_not_finite_cost_their_seed_only(tmp_path, fragile):
         def backward(ctx, grad):
             return grad * torch.tensor([1.0, math.nan])[: len(grad)]
 
-    fragile |= {"call": 4, "do": lambda distance, values: Spoil.apply(values)}
-    outcomes = execute_run(fragile_spec(tmp_path, "replicas=2"))
+    spec = fragile_spec(tmp_path, "replicas=2")
+    fragile |= {"call": 4, "do": lambda distance, values: Spoil.apply(values), "calls": 0}
+    outcomes = execute_run(spec)
     assert words(outcomes) == ["done", "failed"]
     assert outcomes[1].run.status["step"] == 5  # the gradient of step 4 was spoiled
 

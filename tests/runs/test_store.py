@@ -1,6 +1,8 @@
 """Records: whole or not there, and known when they are spoiled."""
 
 import json
+import os
+import time
 
 import numpy as np
 import pandas
@@ -8,7 +10,7 @@ import pytest
 
 from aswd.config.run import key_of
 from aswd.runs import curves, records
-from aswd.runs.store import Run, RunState, batch_name
+from aswd.runs.store import RECORD_FILES, Run, RunState, batch_name
 from aswd.utils.files import read_json, write_atomically, write_text
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.statistics import mean_and_band
@@ -50,6 +52,8 @@ def test_damage_is_seen_named_and_set_aside(tmp_path, name, how):
     path = run.folder / name
     content = path.read_bytes()
     {"cut": lambda: path.write_bytes(content[:-3]), "changed": lambda: path.write_bytes(content[:-1] + b"?"), "gone": path.unlink}[how]()
+    assert run.state is RunState.DAMAGED
+    assert (run.record, run.result, run.samples(), run.headline) == (None, {}, {}, None)
     assert name in run.set_aside_if_damaged()
     assert run.state is RunState.INTERRUPTED if name != "config.yaml" or how != "gone" else RunState.NEW
     assert len(list(run.folder.glob("status.json.damaged-*"))) == 1
@@ -59,8 +63,9 @@ def test_half_a_status_is_no_status(tmp_path):
     run = finished(tmp_path)
     status = run.folder / "status.json"
     status.write_text(status.read_text()[:-4])
-    assert run.state is RunState.INTERRUPTED
+    assert run.state is RunState.DAMAGED
     assert "status.json" in run.set_aside_if_damaged()
+    assert run.state is RunState.INTERRUPTED
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"status": "weird"}', '{"status": "done"}', '{"status": "done", "digests": []}', "\x00"])
@@ -68,8 +73,65 @@ def test_a_status_that_makes_no_sense_is_none(tmp_path, text):
     run = finished(tmp_path)
     (run.folder / "status.json").write_text(text)
     assert run.status is None
-    assert run.state is RunState.INTERRUPTED
+    assert run.state is RunState.DAMAGED
     assert "status.json" in run.set_aside_if_damaged()
+
+
+def test_an_edit_is_seen_whatever_the_time_stamps_say(tmp_path):
+    run = finished(tmp_path)
+    path = run.folder / "result.json"
+    text, info = path.read_text(), path.stat()
+    time.sleep(max(0.0, info.st_ctime + 2.1 - time.time()))  # from then on its digest is remembered
+    assert run.is_done
+    path.write_text(text.replace("0.3", "9.3"))
+    os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
+    assert path.stat().st_size == info.st_size
+    assert run.damage() == "result.json has changed since it was written"
+
+
+@pytest.mark.parametrize("name", ["status.json", "metrics.csv"])
+@pytest.mark.parametrize("what", ["device", "pipe", "folder", "deep"])
+def test_what_is_no_file_is_damaged_and_never_waited_for(tmp_path, name, what):
+    run = finished(tmp_path / "runs" / "flow" / "knot" / "swd" / "abc")
+    path = run.folder / name
+    path.unlink()
+    {
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "deep": lambda: path.write_text("[" * 100_000),
+    }[what]()
+    assert run.state is RunState.DAMAGED
+    assert records(tmp_path)["state"].tolist() == ["damaged"]
+    assert name in records(tmp_path)["reason"][0]
+    assert name in run.set_aside_if_damaged()
+
+
+def test_a_finished_record_stays_until_there_is_another(tmp_path):
+    folder = tmp_path / "runs" / "flow" / "knot" / "swd" / "abc"
+    run = finished(folder)
+    before = {name: (run.folder / name).read_bytes() for name in RECORD_FILES}
+    run.start_over()
+    run.write_config("task: {again: 1}\n")
+    write_text(run.folder / "metrics.csv", "step,seed,w2\n1,3,0.7\n")
+
+    def is_served():
+        assert {name: (run.record / name).read_bytes() for name in RECORD_FILES} == before
+        frame = records(tmp_path)
+        assert (frame["state"].tolist(), frame["w2"].tolist()) == (["done"], [0.1 + 0.2])
+        assert curves(frame)["w2"].tolist() == [0.5, 0.1 + 0.2]
+        return frame["reason"][0]
+
+    assert run.state is RunState.INTERRUPTED
+    assert is_served() == "finished before; executed again: interrupted"
+    run.fail("ValueError: no", "Traceback ...", 7)
+    assert run.state is RunState.FAILED
+    assert is_served() == "finished before; executed again: failed, ValueError: no"
+    run.start_over()  # again
+    assert is_served()
+    finished(folder)
+    assert run.record == run.folder
+    assert not (run.folder / "former").exists()
 
 
 def test_a_frame_is_made_of_any_store(tmp_path):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from aswd.config.composition import CommandLine, plan_runs
-from aswd.data.shapes import Shapes
+from aswd.data.points import Shapes
 from aswd.distances import build, options
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.runs.execution import execute_run

@@ -53,7 +53,7 @@ def test_it_learns(distance, tmp_path):
     assert rows[-1, 2] < 0.9 * best_constant
     assert rows[-1, 3] < 0.65 * rows[0, 3]
     final = outcome.run.result["final"]
-    assert outcome.text.startswith("w2 ")
+    assert outcome.run.headline[0] == "w2"
     assert "log10_w2" not in final
 
 

@@ -11,8 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from aswd.data.photographs import Photographs
-from aswd.data.shapes import Shapes
-from aswd.data.toy import ToyTargets
+from aswd.data.points import Shapes, ToyTargets
 from aswd.tasks.barycenter import Barycenter
 from aswd.tasks.color_transfer import ColorTransfer
 from aswd.tasks.flow import Flow

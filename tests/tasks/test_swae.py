@@ -12,11 +12,12 @@ from scipy.spatial.distance import cdist
 from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.images import Order
 from aswd.data.priors import PRIORS, draw_prior
-from aswd.distances import available, build
+from aswd.distances import build
 from aswd.runs import execution as run_module
 from aswd.runs.checkpoints import latest_checkpoint
 from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
+from tests.distances.test_registry import PAPER_NAMES
 from tests.runs.test_execution import StopAfter
 
 SMALL = [
@@ -149,7 +150,7 @@ def test_every_prior_is_what_the_code_is_compared_with(prior, tmp_path):
     np.testing.assert_array_equal(np.load(outcome.run.folder / "samples.npz")["prior"], expected)
 
 
-@pytest.mark.parametrize("distance", available())
+@pytest.mark.parametrize("distance", PAPER_NAMES)
 def test_every_distance_runs(distance, tmp_path):
     (outcome,) = execute_run(small(tmp_path, "task.iterations=2", distance=distance))
     assert outcome.status == "done", outcome.text
@@ -225,11 +226,11 @@ def test_a_code_that_is_not_finite_is_named(tmp_path):
         ("task.latent_dim=0", "task.latent_dim must be a whole number of at least 1; got 0"),
         ("task.latent_dim=3", "task.latent_dim must be 2 for prior 'ring', which is one of the plane; got 3: use gaussian or mixture"),
         ("task.prior=donut", "task.prior must be one of 'ring', 'disk', 'square', 'gaussian', 'mixture', 'swiss_roll'; got 'donut'"),
-        ("task.batch_size=44", "task.batch_size must be at most the number of images, 43; got 44"),
+        ("task.batch_size=44", "task.batch_size must be at most the number of training images, 43; got 44"),
         ("task.distance_weight=-1", "task.distance_weight must be a number of at least 0; got -1.0"),
         ("task.distance_weight=much", "task.distance_weight must be a number; got 'much'"),
         ("task.squared=maybe", "task.squared must be true or false; got 'maybe'"),
-        ("task.normalise=[0.1]", r"task.normalise must be a mean and a standard deviation above 0; got \[0.1\]"),
+        ("task.normalise=[0.1]", r"task.normalise must be a list of 2 numbers; got \[0.1\]"),
         ("task.alpha=1", "task.alpha must be a number of at least 0 and below 1; got 1.0"),
         ("task.epochs=0", "task.epochs must be a whole number of at least 1; got 0"),
         ("distance.root=false", "task.squared must be false with distance.root=false"),

@@ -1,12 +1,14 @@
 """The mirrors, read back from what they really wrote."""
 
 import json
+import time
 
 import pytest
 
+from aswd.cli.main import main
 from aswd.runs.execution import execute_run
 from aswd.tasks.flow import Flow
-from aswd.tracking.session import logged_in
+from aswd.tracking.session import TIMEOUT, logged_in
 from tests.runs.small import small_spec
 from tests.wandb_files import media_of, read_wandb, summary_of, wandb_files
 
@@ -102,6 +104,26 @@ def test_tensorboard_has_every_metric(tmp_path):
     events.Reload()
     assert [event.step for event in events.Scalars("w2")] == [1, 5, 10, 15, 20, 25, 30]
     assert events.Scalars("w2")[-1].value == pytest.approx(outcome.run.result["final"]["w2"], rel=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["offline", "dryrun"])
+def test_the_mode_of_the_environment_is_honoured_with_a_key_present(mode, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WANDB_API_KEY", "0123456789abcdef" * 3)
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")  # where nobody listens
+    monkeypatch.setenv("WANDB_MODE", mode)
+    start = time.monotonic()
+    (outcome,) = execute_run(small_spec(tmp_path, "logger=wandb"))
+    assert outcome.status == "done"
+    assert time.monotonic() - start < TIMEOUT / 2
+    assert "failed" not in capsys.readouterr().err
+    assert len(list(tmp_path.rglob("*.wandb"))) == 1
+
+
+def test_wandb_that_is_disabled_or_set_to_nonsense_is_a_sentence(tmp_path, monkeypatch, capsys):
+    for mode in ("disabled", "somewhere"):
+        monkeypatch.setenv("WANDB_MODE", mode)
+        assert main(["wandb", "dashboard", "flow_main", f"paths.output_dir={tmp_path}"]) == 2
+        assert f"WANDB_MODE{'=' if mode == 'disabled' else ' must be'}" in capsys.readouterr().err
 
 
 def test_online_only_with_a_key(monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from aswd.cli.main import main
 from aswd.runs.execution import execute_run
 from aswd.runs.store import Run
-from aswd.tracking.summary import summary
+from aswd.tracking.replay import summary
 from tests.runs.small import small_spec
 from tests.wandb_files import media_of, read_wandb, summary_of, wandb_files
 
@@ -147,6 +147,41 @@ def test_no_key_gets_to_the_disk(store, monkeypatch):
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.suffix == ".wandb" for path in paths)
     assert not [path for path in paths if KEY.encode() in path.read_bytes()]
+
+
+def test_no_secret_of_an_option_or_of_the_environment_is_in_any_file(tmp_path, monkeypatch, capsys):
+    """In records, of done and failed runs, in W&B's files, in what is printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("WANDB_API_KEY", KEY)
+    monkeypatch.setenv("SERVICE_TOKEN", "token-of-the-environment")
+    (tmp_path / "mine_with_secrets.py").write_text(
+        "import os\nfrom pytorch_lightning import Callback\nfrom pytorch_lightning.loggers import CSVLogger\n"
+        "class Log(CSVLogger):\n    def __init__(self, api_key, save_dir='logs'):\n        super().__init__(save_dir)\n"
+        "class Call(Callback):\n    def __init__(self, password, fail=False):\n        self.fail = fail\n"
+        "    def on_train_start(self, *_):\n        if self.fail:\n"
+        "            raise ValueError('refused ' + os.environ['SERVICE_TOKEN'] + ' ' + os.environ['WANDB_API_KEY'])\n"
+    )
+    own = ["logger=wandb", "logger.wandb.mode=offline", "+logger.mine._target_=mine_with_secrets.Log", "+logger.mine.api_key=key-of-mine"]
+    own += ["+callbacks.mine._target_=mine_with_secrets.Call", "+callbacks.mine.password=password-of-mine"]
+    small = [
+        "distance=swd",
+        "task.iterations=2",
+        "data.num_samples=20",
+        "trainer.enable_progress_bar=false",
+        f"paths.output_dir={tmp_path}",
+    ]
+    assert main(["train", *small, *own]) == 0
+    assert main(["train", *small, *own, "+callbacks.mine.fail=true"]) == 1
+    assert main(["train", *small, *own, "--cfg", "job"]) == 0
+    assert main(["wandb", "sync", "--mode", "offline", f"paths.output_dir={tmp_path}"]) == 0
+    said = capsys.readouterr()
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink() and path.suffix not in (".py", ".pyc")]
+    assert {"config.yaml", "error.txt", "result.json"} <= {path.name for path in files}
+    for secret in (KEY, "token-of-the-environment", "key-of-mine", "password-of-mine"):
+        assert secret not in said.out + said.err
+        assert not [path for path in files if secret.encode() in path.read_bytes()], secret
+    assert "refused *** ***" in said.err
 
 
 def test_a_refusal_is_a_sentence(store, monkeypatch, capsys):

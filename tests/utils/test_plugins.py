@@ -244,3 +244,19 @@ def test_the_digest_is_of_what_was_loaded_not_of_a_later_edit(folder):
 def test_code_without_a_source_has_no_digest():
     code = "from aswd.utils.plugins import *\ndef f(): pass\nprint(plugin_info(f))"
     assert run(code, "/").stdout == "{'module': '__main__', 'version': None, 'digest': None}\n"
+
+
+def test_output_of_a_plug_in_does_not_mix_with_ours_and_a_slow_one_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(plugins, "PATIENCE", 0.1)
+    (tmp_path / "talking.py").write_text("import time\nprint('hello')\ntime.sleep(0.5)\n")
+    plugins.load_plugins([str(tmp_path / "talking.py")])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"hello\naswd: still loading the plug-in {tmp_path / 'talking.py'} ...\n"
+
+
+@pytest.mark.parametrize("statement", ["import sys; sys.exit(3)", "raise BaseException('x')"])
+def test_a_plug_in_that_exits_is_named(statement, tmp_path):
+    (tmp_path / "exiting.py").write_text(statement)
+    with pytest.raises(UserError, match=r"the plug-in .*exiting.py could not be loaded: (SystemExit: 3|BaseException: x) \(line 1 of"):
+        plugins.load_plugins([str(tmp_path / "exiting.py")])

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas
 from tqdm import tqdm
 
 from aswd.artifacts.declaration import Artifact, Scale, Series
+from aswd.config import config_dir
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
-from aswd.config.paths import config_dir
 from aswd.config.published import load_rules, published_task
 from aswd.config.run import RunConfig
 from aswd.data.registry import DATA
@@ -33,13 +32,18 @@ class Cell:
     config: RunConfig
 
     @property
+    def runs(self) -> dict[int, Run]:
+        """The records of all seeds."""
+        return {seed: Run.of(self.config, seed) for seed in self.config.seeds}
+
+    @property
     def done(self) -> list[int]:
-        """The seeds that are done."""
-        return [seed for seed in self.config.seeds if Run.of(self.config, seed).state is RunState.DONE]
+        """The seeds that are done, with an intact record."""
+        return [seed for seed, run in self.runs.items() if run.record is not None]
 
     def finals(self, metric: str) -> dict[int, float]:
         """The final value of every seed that is done."""
-        results = {seed: Run.of(self.config, seed).result for seed in self.config.seeds}
+        results = {seed: run.result for seed, run in self.runs.items()}
         return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -53,7 +57,7 @@ class Cell:
             the metric was not evaluated are left out.
         """
         column = metric.removeprefix("log10_")
-        frames = [pandas.read_csv(Run.of(self.config, seed).folder / "metrics.csv") for seed in self.done]
+        frames = [self.runs[seed].metrics() for seed in self.done]
         frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
         if not frames:
             return None
@@ -63,13 +67,15 @@ class Cell:
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
         """The final samples of a seed that is done."""
-        with np.load(Run.of(self.config, seed).folder / "samples.npz") as content:
-            return dict(content)
+        return self.runs[seed].samples()
 
     def failures(self) -> dict[int, str]:
         """The reasons of the seeds that failed."""
-        runs = {seed: Run.of(self.config, seed) for seed in self.config.seeds}
-        return {seed: run.status["reason"] for seed, run in runs.items() if run.state is RunState.FAILED}
+        return {seed: run.status["reason"] for seed, run in self.runs.items() if run.state is RunState.FAILED}
+
+    def damages(self) -> dict[int, str]:
+        """What is wrong with the records that are damaged."""
+        return {seed: damage for seed, run in self.runs.items() if (damage := run.damage()) is not None}
 
 
 def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Cell]:

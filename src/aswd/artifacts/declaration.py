@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from aswd.config.paths import config_dir
-from aswd.utils.checks import check_at_least, nearest
+from aswd.config import config_dir
+from aswd.utils.checks import check_at_least, check_choice, nearest
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import config_dirs as plugin_config_dirs
 
@@ -33,15 +33,25 @@ class Series:
 
 @dataclass(frozen=True)
 class Scale:
-    """The effort: number of seeds, directions (for distances that have ``num_projections``), overrides, and a part of the data sets."""
+    """The effort.
+
+    Args:
+        seeds: their number.
+        num_projections: directions, for distances that have this option.
+        overrides: of all runs.
+        data: a part of the data sets.
+        judges: whether claims are judged; not at a scale that only checks that everything runs.
+    """
 
     seeds: int
     num_projections: int | None = None
     overrides: tuple[str, ...] = ()
     data: tuple[str, ...] | None = None
+    judges: bool = True
 
     def __post_init__(self) -> None:
         check_at_least("seeds", self.seeds, 1, whole=True)
+        check_choice("judges", self.judges, [True, False])
         _check_texts("overrides", self.overrides)
         if self.data is not None:
             _check_texts("data", self.data)

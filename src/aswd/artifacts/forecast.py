@@ -1,4 +1,4 @@
-"""Estimates how long the missing runs of an artifact will take, from similar runs in the store."""
+"""Estimates how long the missing runs of an artifact will take: from runs in the store, or from published times. Unknown is unknown."""
 
 from __future__ import annotations
 
@@ -7,38 +7,87 @@ from pathlib import Path
 import pandas
 
 from aswd.artifacts.cells import Cell
+from aswd.artifacts.declaration import Artifact
+from aswd.config.run import RunConfig
 from aswd.runs import records
 from aswd.utils.tables import table
 
+TRAIN_IMAGES = {"mnist": 60_000, "fashion_mnist": 60_000, "cifar10": 50_000, "celeba": 162_770}
+PACE = "seconds_per_iteration"
+PUBLISHED = "a GPU, by the published seconds per iteration, without evaluations"
 
-def forecast(cells: list[Cell], output_dir: Path) -> str:
-    """A table of the cells with their missing runs and the time that they need, as far as similar runs are in the store."""
+
+def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
+    """A table of the cells with their missing runs and the time that these need, and the sums."""
     known = records(output_dir)
-    rows, total, unknown = [], 0.0, 0
+    known = known[known["state"] == "done"]
+    rows, totals, unknown, missing_runs = [], {}, 0, 0
     for cell in cells:
-        missing = len(cell.config.seeds) - (0 if cell.config.force else len(cell.done))
-        seconds = _seconds_per_seed(cell, known) if missing else 0.0
-        unknown += seconds is None
-        total += missing * (seconds or 0.0)
-        time = "?" if seconds is None else f"{missing * seconds:.0f} s"
-        rows.append((cell.data, cell.label, f"{len(cell.done)}/{len(cell.config.seeds)}", time))
-    rest = f", and {unknown} cells without similar runs in the store" if unknown else ""
-    return table(("data", "series", "done", "time"), rows) + f"\nabout {total / 60:.0f} minutes{rest}"
+        done = len(cell.done)
+        missing = len(cell.config.seeds) - (0 if cell.config.force else done)
+        estimate = _estimate(artifact, cell, known) if missing else (0.0, "")
+        missing_runs += missing
+        if estimate is None:
+            unknown += 1
+        elif missing:
+            totals[estimate[1]] = totals.get(estimate[1], 0.0) + missing * estimate[0]
+        time = "unknown" if estimate is None else _amount(missing * estimate[0])
+        rows.append((cell.data, cell.label, f"{done}/{len(cell.config.seeds)}", time))
+    lines = [f"about {_amount(seconds)} of {source}".replace("hours of a GPU", "GPU-hours") for source, seconds in totals.items()]
+    lines += [f"unknown: the time of {unknown} cells without similar runs in the store or published times"] if unknown else []
+    return "\n".join([table(("data", "series", "done", "time"), rows), f"{missing_runs} runs are missing", *lines])
 
 
-def _seconds_per_seed(cell: Cell, known: pandas.DataFrame) -> float | None:
-    """From runs of the same task and distance with the same numbers of directions and samples and the same network size, on any data."""
-    config = cell.config
-    similar = {"state": "done", "task": config.task.name, "distance": config.distance_name}
-    if hasattr(config.data, "num_samples"):
-        similar["data.num_samples"] = config.data.num_samples
+def _estimate(artifact: Artifact, cell: Cell, known: pandas.DataFrame) -> tuple[float, str] | None:
+    """Seconds per seed, and of what; ``None`` where nothing is known."""
+    steps = _steps(cell.config)
+    pace = _measured_pace(cell.config, known)
+    if pace is None:
+        published = artifact.published_value(cell.data, cell.label, PACE)
+        pace = None if published is None else (published, PUBLISHED)
+    return None if pace is None or steps is None else (steps * pace[0], pace[1])
+
+
+def _steps(config: RunConfig) -> int | None:
+    """Steps of a run: the task's iterations, or its epochs on a data set of known size."""
+    steps = getattr(config.task, "iterations", None)
+    images = getattr(config.data, "num_train", None) or TRAIN_IMAGES.get(config.data.name)
+    if steps is None and images is not None and hasattr(config.task, "epochs"):
+        steps = config.task.epochs * max(1, images // config.task.batch_size)
+    return min(filter(None, [steps, config.trainer.max_steps]), default=None)
+
+
+def _measured_pace(config: RunConfig, known: pandas.DataFrame) -> tuple[float, str] | None:
+    """Seconds per step and seed, and the device, of runs of the same task, distance, batch and network, on any data.
+
+    Numbers of directions and samples may differ where no run has the same ones: a step costs in proportion to both.
+    """
+    similar = {"task": config.task.name, "distance": config.distance_name}
     similar |= {f"task.{name}": getattr(config.task, name) for name in ("batch_size", "width") if hasattr(config.task, name)}
-    if "num_projections" in config.distance:
-        similar["distance.num_projections"] = config.distance["num_projections"]
+    sizes = {"data.num_samples": getattr(config.data, "num_samples", None)}
+    sizes["distance.num_projections"] = config.distance.get("num_projections")
+    sizes = {column: size for column, size in sizes.items() if size is not None}
     for column, value in similar.items():
         known = known[known[column] == value] if column in known else known[:0]
-    if known.empty:
+    if known.empty or not set(sizes) <= set(known.columns):
         return None
-    pace = known["wall_time"] / known["replicas"] / known["steps"]
-    steps = getattr(config.task, "iterations", None) or float(known["steps"].mean())
-    return float(pace.mean()) * min(steps, config.trainer.max_steps or steps)
+    ratio = pandas.Series(1.0, known.index)
+    for column, size in sizes.items():
+        ratio *= size / pandas.to_numeric(known[column])
+    same = ratio == 1 if (ratio == 1).any() else ratio.notna()
+    if not same.any():
+        return None
+    pace = (known["wall_time"] / known["replicas"] / known["steps"] * ratio)[same]
+    how = "by similar runs in the store" if (ratio[same] == 1).all() else "by runs in the store with other numbers of directions or samples"
+    return float(pace.mean()), f"{known['device'][same].mode()[0]}, {how}"
+
+
+def _amount(seconds: float) -> str:
+    """
+    >>> _amount(42), _amount(1500), _amount(4_000_000)
+    ('42 s', '25 minutes', '1,111 hours')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    hours = seconds / 3600
+    return f"{seconds / 60:.0f} minutes" if hours < 1.5 else f"{hours:,.1f} hours" if hours < 100 else f"{hours:,.0f} hours"

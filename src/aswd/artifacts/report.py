@@ -12,18 +12,18 @@ from typing import Any
 import pandas
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from aswd.artifacts.claims import CONFIDENCE
+from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS
 from aswd.artifacts.declaration import SCALES, order_key
-from aswd.artifacts.tables import escape_markdown
+from aswd.artifacts.reproduction import DIGESTS, FILES
+from aswd.artifacts.tables import escape_markdown, markdown_code
 from aswd.config.changes import options_text
 from aswd.utils.errors import UserError
-from aswd.utils.files import read_json, write_text
+from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
     *("artifact", "title", "number", "caption", "about", "metric", "reading", "scale", "changes", "command", "verdicts", "runs", "of"),
     *("wall_time", "devices", "revisions", "versions", "settings"),
 )
-FILES = ("figure.png", "table.csv", "table.md", "table.tex")
 
 
 def report(output_dir: Path | str) -> Path:
@@ -41,7 +41,8 @@ def report(output_dir: Path | str) -> Path:
     folder = Path(output_dir, "report")
     templates = _environment()
     for template, name in (("report.html.j2", "index.html"), ("report.md.j2", "report.md")):
-        write_text(folder / name, templates.get_template(template).render(sections=sections, confidence=f"{100 * CONFIDENCE:g} %") + "\n")
+        rules = {"confidence": f"{100 * CONFIDENCE:g} %", "seeds": MIN_SEEDS}
+        write_text(folder / name, templates.get_template(template).render(sections=sections, **rules) + "\n")
     write_text(folder / "tables.tex", "\n".join(section["latex"] for section in sections))
     return folder / "index.html"
 
@@ -58,6 +59,7 @@ def _environment() -> Environment:
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
         "markdown": escape_markdown,
+        "code": markdown_code,
     }
     return templates
 
@@ -76,10 +78,11 @@ def _sections(folder: Path) -> list[dict[str, Any]]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """A summary, if everything that the page shows is there."""
-    summary = read_json(path) or {}
-    missing = [name for name in NEEDED if name not in summary] or [name for name in FILES if not (path.parent / name).exists()]
-    if missing:
-        print(f"aswd: {path.parent} is left out: {missing[0]} is missing (aswd reproduce makes it again)", file=sys.stderr)
+    summary, expected = read_json(path) or {}, read_json(path.with_name(DIGESTS)) or {}
+    missing = [name for name in NEEDED if name not in summary] or [DIGESTS for name in FILES if name not in expected]
+    damage = f"{missing[0]} is missing" if missing else find_damage(path.parent, expected)
+    if damage is not None:
+        print(f"aswd: {path.parent} is left out: {damage} (aswd reproduce makes it again)", file=sys.stderr)
         return None
     return summary
 
@@ -87,7 +90,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _content(folder: Path) -> dict[str, Any]:
     """Figure and tables of an artifact."""
     return {
-        "figure": base64.b64encode((folder / "figure.png").read_bytes()).decode(),
+        "figure": base64.b64encode(read_bytes(folder / "figure.png")).decode(),
         "rows": pandas.read_csv(folder / "table.csv", keep_default_na=False, na_values=[""]).to_dict("records"),
         "table": (folder / "table.md").read_text(encoding="utf-8"),
         "latex": (folder / "table.tex").read_text(encoding="utf-8"),

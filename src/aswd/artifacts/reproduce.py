@@ -17,14 +17,14 @@ from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.reproduction import Reproduction
 from aswd.config.run import RunConfig
-from aswd.launchers.launch import launch
+from aswd.launchers.base import exit_code, launch
 from aswd.runs.execution import RunResult
 from aswd.runs.provenance import provenance
 from aswd.runs.signals import StopRequest
-from aswd.runs.store import Run
 from aswd.tasks.registry import task_class
 from aswd.tracking.naming import label_of
 from aswd.utils.files import check_writable
+from aswd.utils.secrets import mask_options
 from aswd.utils.statistics import mean_and_band
 
 
@@ -42,7 +42,7 @@ def reproduce(
         config_dirs: folders with artifacts and other configurations of the user's.
 
     Returns:
-        The exit code: 0; 1 if a run failed; 128 + n if it was stopped by signal n.
+        The exit code: 0; 1 if a run failed; 3 if another process executes one; 128 + n if it was stopped by signal n.
 
     Raises:
         UserError: there is no such artifact, scale or option; before anything is run.
@@ -52,7 +52,7 @@ def reproduce(
     if reproduction.drawing.measure is not None:
         return _measure(reproduction, dry_run)
     if dry_run:
-        print(forecast(reproduction.cells, reproduction.output_dir))
+        print(forecast(reproduction.artifact, reproduction.cells, reproduction.output_dir))
         return 0
     check_writable(reproduction.output_dir)
     return _run_and_draw(reproduction)
@@ -66,7 +66,8 @@ def _run_and_draw(reproduction: Reproduction) -> int:
         print(f"aswd reproduce: no run of {artifact.name} is done yet, so nothing is drawn", file=sys.stderr)
         return code or int(getattr(cells[0].config.launcher, "wait", True))  # with wait=false, submitting was all that was requested
     _report_missing(cells, artifact.metric)
-    figure = reproduction.drawing.draw(artifact, cells, reproduction.heading)
+    note = tables.damage_note(frame[frame["metric"] == artifact.metric])
+    figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
     verdicts = judge(artifact.claims, cells, artifact.metric, str(artifact.file))
     reproduction.write(figure, frame, _curves(cells, artifact.metric), verdicts, _facts(cells))
     return code
@@ -108,7 +109,7 @@ def _run(name: str, cells: list[Cell]) -> int:
     if request.number is not None:
         print("stopped on request; the same command resumes from the checkpoints", file=sys.stderr)
         return 128 + request.number
-    return 1 if any(outcome.status == "failed" for outcome in ended) else 0
+    return exit_code(ended)
 
 
 def _configs(name: str, cell: Cell) -> list[RunConfig]:
@@ -126,6 +127,8 @@ def _configs(name: str, cell: Cell) -> list[RunConfig]:
 
 def _report_missing(cells: list[Cell], metric: str) -> None:
     """Say on stderr if the figure is drawn from a part of the runs."""
+    for run, damage in ((cell.runs[seed], damage) for cell in cells for seed, damage in cell.damages().items()):
+        print(f"aswd: the record in {run.folder} is damaged ({damage}) and left out", file=sys.stderr)
     wanted, done = sum(len(cell.config.seeds) for cell in cells), sum(len(cell.done) for cell in cells)
     without = done - sum(len(cell.finals(metric)) for cell in cells)
     if without:
@@ -137,13 +140,13 @@ def _report_missing(cells: list[Cell], metric: str) -> None:
 
 def _facts(cells: list[Cell]) -> dict[str, Any]:
     """Time, devices, revisions, versions and settings of the runs."""
-    done = [Run.of(cell.config, seed).result for cell in cells for seed in cell.done]
+    done = [cell.runs[seed].result for cell in cells for seed in cell.done]
     return {
         "wall_time": sum(result["wall_time"] / result["replicas"] for result in done),
         "devices": sorted({result["device"] for result in done}),
         "revisions": sorted({str(result["revision"]) for result in done}),
         "versions": done[-1]["versions"],
-        "settings": {cell.label: cell.config.plain() for cell in cells if cell.data == cells[0].data},
+        "settings": {cell.label: mask_options(cell.config.plain()) for cell in cells if cell.data == cells[0].data},
     }
 
 

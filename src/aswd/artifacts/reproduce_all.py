@@ -47,7 +47,7 @@ def reproduce_all(scale: str, reading: str, overrides: Sequence[str] = (), dry_r
         if code >= 128:
             return code
         if code:
-            missing[artifact.name] = "has failed runs"
+            missing[artifact.name] = "has runs that another process executes" if code == 3 else "has failed runs"
     if not dry_run:
         (run,) = plan_runs(CommandLine(list(overrides), config_dirs=tuple(config_dirs)))
         print(f"\n{len(wanted) - len(missing)} of {len(wanted)} artifacts were reproduced. Report: {report(run.paths.output_dir)}")

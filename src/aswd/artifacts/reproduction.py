@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,18 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell, cells
-from aswd.artifacts.claims import Verdict, load_claim
+from aswd.artifacts.claims import MIN_SEEDS, NONE, Verdict, load_claim
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.distances import READINGS
 from aswd.utils.errors import UserError
-from aswd.utils.files import write_atomically, write_json, write_text
+from aswd.utils.files import digests, write_atomically, write_json, write_text
 from aswd.utils.tables import table
 
+FILES = ("figure.png", "table.csv", "table.md", "table.tex", "summary.json")  # what the report reads, with digests in DIGESTS
+DIGESTS = "digests.json"
 _NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
 
 
@@ -136,6 +138,15 @@ class Reproduction:
         arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *folders, *self.overrides]
         return shlex.join(["aswd", "reproduce", *arguments])
 
+    @property
+    def no_verdict(self) -> str | None:
+        """Why no claim is judged; ``None`` where claims are."""
+        scale = self.artifact.scale(self.scale)
+        seeds = min((len(cell.config.seeds) for cell in self.cells), default=scale.seeds)
+        if not scale.judges:
+            return f"the scale {self.scale} checks that everything runs, and cannot judge"
+        return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
+
     def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
         """Write figure, data, tables and ``summary.json``, and print the verdicts.
 
@@ -147,6 +158,8 @@ class Reproduction:
             facts: time, devices, versions and settings of the runs.
         """
         folder, artifact = self.folder, self.artifact
+        if (why := self.no_verdict) is not None:
+            verdicts = [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
         for name in ("figure.png", "figure.pdf"):
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
         write_text(folder / "table.csv", frame.to_csv(index=False))
@@ -167,6 +180,7 @@ class Reproduction:
             **facts,
         }
         write_json(folder / "summary.json", summary)
+        write_json(folder / DIGESTS, digests(folder, FILES))
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
         print(f"Figure, tables and verdicts: {folder}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
 from aswd.utils.statistics import mean_and_band
 
-COLUMNS = ["data", "label", "metric", "n", "of", "failed", "mean", "standard_error", "low", "high", "published", "folder"]
+COLUMNS = ["data", "label", "metric", "n", "of", "failed", "damaged", "mean", "standard_error", "low", "high", "published", "folder"]
 
 
 def table(artifact: Artifact, cells: list[Cell]) -> pandas.DataFrame:
@@ -21,6 +22,7 @@ def table(artifact: Artifact, cells: list[Cell]) -> pandas.DataFrame:
             _row(cell.data, cell.label, metric, cell.finals(metric), len(cell.config.seeds))
             | {
                 "failed": len(cell.failures()),
+                "damaged": len(cell.damages()),
                 "published": artifact.published_value(cell.data, cell.label, metric),
                 "folder": str(cell.config.folder),
             }
@@ -32,7 +34,7 @@ def table(artifact: Artifact, cells: list[Cell]) -> pandas.DataFrame:
 
 def rows(data: str, finals: dict[str, dict[int, float]], of: int, metric: str) -> pandas.DataFrame:
     """The same for an artifact without runs, from the values of every seed by label."""
-    return _frame([_row(data, label, metric, values, of) | {"failed": 0} for label, values in finals.items()])
+    return _frame([_row(data, label, metric, values, of) | {"failed": 0, "damaged": 0} for label, values in finals.items()])
 
 
 def _row(data: str, label: str, metric: str, finals: dict[int, float], of: int) -> dict[str, Any]:
@@ -57,8 +59,8 @@ def markdown(frame: pandas.DataFrame) -> str:
     for metric, part in frame.groupby("metric", sort=False):
         data = list(dict.fromkeys(part["data"]))
         lines = ["| " + " | ".join(map(escape_markdown, [metric, *data])) + " |", "|---" * (len(data) + 1) + "|"]
-        lines += ["| " + " | ".join(map(escape_markdown, [label, *entries])) + " |" for label, entries in _entries(part, data)]
-        parts.append("\n".join(lines) + "\n")
+        lines += ["| " + " | ".join([escape_markdown(label), *entries]) + " |" for label, entries in _entries(part, data)]
+        parts.append("\n".join([*lines, *(["", note] if (note := damage_note(part)) else [])]) + "\n")
     return "\n".join(parts)
 
 
@@ -70,8 +72,14 @@ def latex(frame: pandas.DataFrame, caption: str) -> str:
         lines = [r"\begin{table}", rf"\caption{{{escape_latex(caption)}}}", rf"\begin{{tabular}}{{l{'r' * len(data)}}}", r"\toprule"]
         lines += [" & ".join(map(escape_latex, [metric, *data])) + r" \\", r"\midrule"]
         lines += [" & ".join(map(escape_latex, [label, *entries])) + r" \\" for label, entries in _entries(part, data)]
-        parts.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n")
+        parts.append("\n".join([*lines, r"\bottomrule", r"\end{tabular}", *filter(None, [damage_note(part)]), r"\end{table}"]) + "\n")
     return "\n".join(parts)
+
+
+def damage_note(part: pandas.DataFrame) -> str:
+    """What is missing in the rows of a metric because records are damaged; nothing if none is."""
+    n, of, damaged = (int(part[name].sum()) for name in ("n", "of", "damaged"))
+    return f"n = {n} of {of}; {damaged} damaged record{'s' if damaged > 1 else ''} left out" if damaged else ""
 
 
 def _entries(part: pandas.DataFrame, data: list[str]) -> list[tuple[str, list[str]]]:
@@ -85,10 +93,11 @@ def _entries(part: pandas.DataFrame, data: list[str]) -> list[tuple[str, list[st
 def entry(row: pandas.Series) -> str:
     """Mean, standard error, n, and the published value in brackets."""
     if not row["n"]:
-        return "failed" if row["failed"] else "-"
+        return "failed" if row["failed"] else "damaged" if row["damaged"] else "-"
     error = f" ± {row['standard_error']:.2f}" if row["n"] > 1 else ""
     published = f" [{row['published']:g}]" if pandas.notna(row["published"]) else ""
-    return f"{row['mean']:.2f}{error} (n={row['n']}){published}"
+    seeds = f"n={row['n']} of {row['of']}, {row['damaged']} damaged" if row["damaged"] else f"n={row['n']}"
+    return f"{row['mean']:.2f}{error} ({seeds}){published}"
 
 
 def escape_latex(text: str) -> str:
@@ -102,9 +111,21 @@ def escape_latex(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text for Markdown, without HTML, and for cells of its tables.
+    """Text for a line of Markdown or a cell of its tables: no HTML, no link, no heading.
 
-    >>> escape_markdown("a|b <i>")
-    'a\\\\|b &lt;i&gt;'
+    >>> print(escape_markdown("a|b <i>"), escape_markdown("[x](y)"))
+    a\\|b &lt;i&gt; \\[x\\](y)
     """
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", r"\|")
+    line = " ".join(str(text).split())
+    return re.sub(r"[\\`*\[\]#|]", r"\\\g<0>", line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def markdown_code(text: str) -> str:
+    """Text as a code span, whatever backticks it has.
+
+    >>> markdown_code("a `b`")
+    '`` a `b` ``'
+    """
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    inner = " ".join(text.split())
+    return f"{fence} {inner} {fence}" if "`" in text else f"`{inner}`"

@@ -6,7 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -32,6 +32,7 @@ class Case:
     plain_bar: float | None = None
     pot_bar: float | None = None
     with_pot: bool = False
+    swd_bar: float | None = None  # at most this many times SWD of the same size, which it is then compared with alone
 
     @property
     def title(self) -> str:
@@ -44,7 +45,8 @@ class Case:
         torch.manual_seed(0)
         x = torch.randn(self.replicas, self.n, self.dim, requires_grad=True)
         y = torch.randn(self.replicas, self.n, self.dim) + 1
-        found = {"ours": ours(self, x, y), "plain": plain(self, x, y)}
+        other = {"plain": plain(self, x, y)} if self.swd_bar is None else {"swd": ours(replace(self, distance="swd"), x, y)}
+        found = {"ours": ours(self, x, y), **other}
         if self.with_pot:
             found["pot"] = pot(self, x, y)
         return {name: lambda run=run: _to_x(run, x) for name, run in found.items()}
@@ -63,6 +65,10 @@ CASES = [
     Case("aswd", 500, 2, 100, replicas=50, plain_bar=6),
     Case("aswd", 500, 2, 10, replicas=50, plain_bar=9),
     Case("gswd_circular", 512, 784, 1000, plain_bar=200),
+    *(Case(name, 500, 2, 1000, swd_bar=1.25) for name in ("osw", "qsw_sobol", "qsw_halton", "ebsw", "swd_lcv", "swd_ucv", "swd_shcv")),
+    *(Case(name, 500, 3, 1000, swd_bar=1.25) for name in ("qsw_spiral", "qsw_equal_area")),
+    *(Case(name, 8192, 64, 1000, swd_bar=1.25) for name in ("osw", "qsw_sobol", "ebsw", "swd_lcv", "swd_ucv")),
+    Case("min_swgg", 500, 2, 1000, swd_bar=2),
 ]
 
 
@@ -138,7 +144,7 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
             times = growth(rounds, bar.update)
             bar.set_description("memory of the circular distance")
             memory = {which: peak_memory(circular_call, which) for which in ("ours", "plain")}
-    print(table(("case", "plain", "POT", "ours", "to plain", "to POT", ""), map(_line, rows)))
+    print(table(("case", "plain", "POT", "SWD", "ours", "to plain", "to POT", "of SWD", ""), map(_line, rows)))
     report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "threads": 1}
     if whole:
         share = memory["ours"] / memory["plain"]
@@ -156,11 +162,14 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
 
 
 def _line(row: dict) -> tuple[str, ...]:
-    ours = row["ours"]["seconds"]
-    ratios = {name: row[name]["seconds"] / ours for name in ("plain", "pot") if name in row}
-    bars = {"plain": row["plain_bar"], "pot": row["pot_bar"]}
-    missed = [f"{bars[name]:g}x {name}" for name, ratio in ratios.items() if bars[name] is not None and ratio < bars[name]]
-    has_bar = any(bars[name] is not None for name in ratios)
-    verdict = f"MISSED {', '.join(missed)}" if missed else "ok" if has_bar else ""
-    seconds = [f"{1e3 * row[name]['seconds']:.2f} ms" if name in row else "-" for name in ("plain", "pot", "ours")]
-    return (row["title"], *seconds, *(f"{ratios[n]:.1f}x" if n in ratios else "-" for n in ("plain", "pot")), verdict)
+    seconds = {name: row[name]["seconds"] for name in ("plain", "pot", "swd", "ours") if name in row}
+    ratios = {name: seconds[name] / seconds["ours"] for name in ("plain", "pot") if name in seconds}
+    bars = {name: row[f"{name}_bar"] for name in (*ratios, *(["swd"] if "swd" in seconds else [])) if row[f"{name}_bar"] is not None}
+    missed = [f"{bars[name]:g}x {name}" for name, ratio in ratios.items() if name in bars and ratio < bars[name]]
+    share = seconds["ours"] / seconds["swd"] if "swd" in seconds else None
+    if share is not None and share > bars["swd"]:
+        missed.append(f"at most {bars['swd']:g}x SWD")
+    verdict = f"MISSED {', '.join(missed)}" if missed else "ok" if bars else ""
+    times = [f"{1e3 * seconds[name]:.2f} ms" if name in seconds else "-" for name in ("plain", "pot", "swd", "ours")]
+    factors = [f"{ratios[name]:.1f}x" if name in ratios else "-" for name in ("plain", "pot")]
+    return (row["title"], *times, *factors, "-" if share is None else f"{share:.2f}", verdict)

@@ -14,13 +14,15 @@ from pytorch_lightning.profilers import Profiler
 from torch.profiler import ProfilerActivity, record_function
 
 from aswd.config.composition import CommandLine, plan_runs
+from aswd.config.memory import check_memory
 from aswd.config.run import PathConfig, RunConfig
 from aswd.distances.maximiser import Maximiser
 from aswd.runs.execution import execute_run
 from aswd.runs.signals import StopRequest
 from aswd.tasks.registry import task_class
 from aswd.utils.errors import UserError
-from aswd.utils.files import write_atomically, write_json
+from aswd.utils.files import check_writable_file, write_atomically, write_json
+from aswd.utils.secrets import mask_options
 from aswd.utils.tables import table
 
 WARM_UP = 10  # steps that are not measured: the first ones are slower
@@ -41,15 +43,13 @@ def profile(line: CommandLine, steps: int, output_dir: Path) -> int:
         UserError: a mistake in the command line, a sweep, a run that is too short, or one that fails.
     """
     (run,) = plan_runs(line)
+    check_memory(run)
     iterations = getattr(run.task, "iterations", None)
     if iterations is not None and iterations < WARM_UP + 2:
         raise UserError(f"task.iterations must be at least {WARM_UP + 2} to be profiled; got {iterations}")
     steps = steps if iterations is None else min(steps, (iterations - WARM_UP) // 2)
     folder = Path(output_dir, "profile", f"{run.title.replace(' ', '-')}-{run.key}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"paths.output_dir must be a folder that can be written to; got {str(output_dir)!r}: {error.strerror}") from None
+    check_writable_file("paths.output_dir", folder / "profile.json")
     profiler = PartsProfiler(steps)
     _execute(run, profiler)
     measured, total = profiler.last_step - profiler.first_step, sum(profiler.seconds.values())
@@ -57,7 +57,7 @@ def profile(line: CommandLine, steps: int, output_dir: Path) -> int:
     parts = {part: (profiler.calls[part], profiler.seconds[part]) for part in PARTS}
     facts = {"steps": measured, "seconds": total, "seconds_unprofiled": profiler.plain_seconds, "start_up": profiler.start_up}
     facts["parts"] = {part: {"calls": n, "seconds": seconds, "share": seconds / total} for part, (n, seconds) in parts.items()}
-    write_json(folder / "profile.json", {**facts, "config": run.plain()})
+    write_json(folder / "profile.json", {**facts, "config": mask_options(run.plain())})
     rows = [(part, n or "", seconds) for part, (n, seconds) in parts.items() if n or part == REST]
     cells = [(*row, f"{s:.3f}", f"{100 * s / total:.1f} %", f"{1000 * s / measured:.3f}") for *row, s in [*rows, ("all", "", total)]]
     print(table(("part", "calls", "seconds", "share", "ms per step"), cells))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -136,13 +135,14 @@ def profile(options: argparse.Namespace) -> int:
 def bench(options: argparse.Namespace) -> int:
     """``aswd bench``."""
     from aswd.bench.measure import chosen
+    from aswd.utils.files import check_writable_file
 
     bench = import_module(f"aswd.bench.{options.what}")
     if not chosen(bench.CASES, options.only):
-        titles = "\n  ".join(case.title for case in bench.CASES)
-        print(f"aswd bench: --only {options.only!r} matches no case; there are:\n  {titles}", file=sys.stderr)
-        return 2
-    bench.run(options.output or options.output_dir / "bench" / f"{options.what}.json", options.rounds, options.only)
+        raise UserError(f"--only {options.only!r} matches no case; there are: {', '.join(case.title for case in bench.CASES)}")
+    output = options.output or options.output_dir / "bench" / f"{options.what}.json"
+    check_writable_file("--output" if options.output else "paths.output_dir", output)
+    bench.run(output, options.rounds, options.only)
     return 0
 
 
@@ -155,8 +155,7 @@ def completion(options: argparse.Namespace) -> int:
 def _command_line(options: argparse.Namespace) -> CommandLine:
     from aswd.config.composition import CommandLine, check_overrides
 
-    check_overrides(options.overrides, options.config_dir)
-    return CommandLine(options.overrides, config_dirs=tuple(options.config_dir))
+    return CommandLine(check_overrides(options.overrides, options.config_dir), config_dirs=tuple(options.config_dir))
 
 
 def _load_plugins(options: argparse.Namespace) -> CommandLine:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aswd.utils.errors import UserError
 from aswd.utils.tables import table
 
 if TYPE_CHECKING:
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 
 def distances(config_dirs: tuple[str, ...] = ()) -> str:
-    """Names of the distances, and what they are."""
-    from aswd.distances import about, available
+    """Names of the distances, what they are, and the point of each on the five axes."""
+    from aswd.distances import about, available, axes
 
-    return table(("distance", "description"), [(name, about(name)) for name in available()])
+    heading = ("distance", "description", "projection", "directions", "maximised", "aggregation", "slice cost")
+    return table(heading, [(name, about(name), *axes(name)) for name in available()])
 
 
 def data(config_dirs: tuple[str, ...] = ()) -> str:
@@ -81,7 +83,11 @@ def _named(registry: Registry, group: str, folders: tuple[str, ...]) -> str:
 
     rows = {name: registry[name].about or f"registered by {registry[name].module}" for name in registry}
     for path in (path for folder in (*config_dirs(), *folders) for path in sorted(Path(folder, group).glob("*.yaml"))):
-        comments = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        comments = [line.lstrip("# ").strip() for line in lines if line.startswith("#")]
         rows[path.stem] = next((line for line in comments if not line.startswith("@package")), str(path))
     return table((group, "description"), rows.items())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import aswd
 from aswd.cli import commands
-from aswd.utils.errors import UserError
+from aswd.utils.errors import Parser, UserError, sentence
 
 _WITH_OVERRIDES = ("reproduce", "wandb", "search", "profile")  # commands that take any OPTION=VALUE
 _EVERYWHERE = ("paths.output_dir", "plugins")  # what every command takes
@@ -18,7 +20,7 @@ _OUTPUT_DIR = "paths.output_dir=DIR"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; the exit code is 0 for success, 1 after a failed run and 2 for a mistake in the call."""
+    """Run the command line; the exit code is 0 for success, 1 after a failure, 2 for a mistake in the call, 3 if runs run elsewhere."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         return _main(arguments)
@@ -27,6 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return 0
+    except OSError as error:  # a folder that is read-only, a full disk
+        where = f": {error.filename}" if error.filename else ""
+        print(f"aswd {' '.join(arguments[:1])}: {sentence(f'{error.strerror or error}{where}')}", file=sys.stderr)
+        return 2 if error.errno == errno.ENAMETOOLONG else 1
 
 
 def _main(arguments: list[str]) -> int:
@@ -35,46 +41,58 @@ def _main(arguments: list[str]) -> int:
 
         return train(arguments[1:])
     parser = _parser()
-    # argparse takes no further positional arguments after an option, where people write them.
-    options, options.overrides = parser.parse_known_args(arguments)
     try:
-        _check_overrides(parser, arguments[0] if arguments else "", options.overrides)
+        # argparse takes no further positional arguments after an option, where people write them, and these for any that may be left out.
+        everywhere = [argument for argument in arguments if argument.partition("=")[0] in _EVERYWHERE and "=" in argument]
+        options, others = parser.parse_known_args([argument for argument in arguments if argument not in everywhere])
+        options.overrides = [*others, *everywhere]
+        _check_overrides(parser, arguments, options.overrides)
         options.output_dir = _output_dir(options.overrides)
+        if getattr(options, "config_dir", []):
+            from aswd.config.composition import check_overrides
+
+            check_overrides([], options.config_dir)
         return options.run(options)
     except UserError as error:
-        print(f"aswd {arguments[0]}: {error}", file=sys.stderr)
+        command = " ".join(["aswd", *(word for word in arguments[:1] if word in parser.commands)])
+        print(f"{command}: {sentence(error)}", file=sys.stderr)
         return 2
 
 
-def _check_overrides(parser: argparse.ArgumentParser, command: str, overrides: list[str]) -> None:
+def _check_overrides(parser: Parser, arguments: list[str], overrides: list[str]) -> None:
     """Refuse what is no ``OPTION=VALUE``, or one that the command has no use for."""
     for override in overrides:
-        option = override.partition("=")[0]
+        option, command = override.partition("=")[0], arguments[0]
         if option == "--output-dir":
             raise UserError(f"--output-dir is now {_OUTPUT_DIR}")
-        if override.startswith("-") or "=" not in override:
-            parser.error(f"unrecognized arguments: {override}")
+        if override.startswith("-") or not ("=" in override or override.startswith("~")):
+            raise UserError(parser.unknown(arguments, override))
         if command not in _WITH_OVERRIDES and option not in _EVERYWHERE:
             raise UserError(f"{option} is not an option of aswd {command}: it takes {_OUTPUT_DIR} and plugins=FILE")
 
 
 def _output_dir(overrides: list[str]) -> Path:
     """The folder of the results: the last ``paths.output_dir=DIR`` wins, as in Hydra."""
-    given = [override.partition("=")[2] for override in overrides if override.partition("=")[0] == "paths.output_dir"]
-    if given and not given[-1].strip():
-        raise UserError("paths.output_dir must be a folder; got an empty text")
-    return Path(given[-1] if given else "outputs")
+    given = [override.partition("=")[2] for override in overrides if override.partition("=")[0] == "paths.output_dir"] or ["outputs"]
+    folder = given[-1].strip().strip("'\"")
+    if "${" in folder:
+        from aswd.config.composition import interpolated
+
+        folder = interpolated("paths.output_dir", folder)
+    if not folder or folder in ("null", "???"):
+        raise UserError(f"paths.output_dir must be a folder; got {folder or 'an empty text'}")
+    return Path(os.path.expanduser(folder))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="aswd", description=aswd.__doc__)
+def _parser() -> Parser:
+    parser = Parser(prog="aswd", description=aswd.__doc__)
     parser.add_argument("--version", action="version", version=f"aswd {aswd.__version__}")
     parser.set_defaults(run=lambda _: parser.print_help() or 0, config_dir=[])
     subparsers = parser.add_subparsers(metavar="COMMAND")
-    outside = argparse.ArgumentParser(add_help=False)
+    outside = Parser(add_help=False)
     outside.add_argument("--config-dir", action="append", default=[], metavar="DIR", help="folder with configurations of your own")
 
-    def add(name: str, summary: str, run: Callable, description: str, **options: Any) -> argparse.ArgumentParser:
+    def add(name: str, summary: str, run: Callable, description: str, **options: Any) -> Parser:
         made = subparsers.add_parser(name, parents=[outside], help=summary, description=description, epilog=_EPILOG, **options)
         made.set_defaults(run=run)
         return made
@@ -127,14 +145,15 @@ def _parser() -> argparse.ArgumentParser:
 
     completion = add("completion", "print the shell completion for bash", commands.completion, _COMPLETION)
     completion.set_defaults(commands=list(subparsers.choices))
+    parser.commands = list(subparsers.choices)
     return parser
 
 
-def _add_wandb(subparsers: argparse._SubParsersAction, outside: argparse.ArgumentParser) -> None:
+def _add_wandb(subparsers: argparse._SubParsersAction, outside: Parser) -> None:
     parser = subparsers.add_parser("wandb", help="replay runs of the store to W&B, and build dashboards there", description=_WANDB)
     parser.set_defaults(run=lambda _: parser.print_help() or 0)
     actions = parser.add_subparsers(metavar="ACTION")
-    common = argparse.ArgumentParser(add_help=False, parents=[outside])
+    common = Parser(add_help=False, parents=[outside])
     common.add_argument("--project", default="aswd", help="W&B project (default: %(default)s)")
     common.add_argument("--entity", help="W&B user or team (default: your own)")
     common.add_argument("--mode", choices=["auto", "online", "offline"], default="auto", help="auto: online if logged in (default)")

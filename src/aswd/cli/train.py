@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aswd.utils.errors import UserError
+from aswd.utils.errors import UserError, sentence
 from aswd.utils.files import check_writable
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line. The exit code is 0; 1 after a failure; 2 for a mistake in the arguments; 128 + n after signal n."""
+    """Run the command line. The exit code is 0; 2 for a mistake in the arguments; 128 + n after signal n; or as in ``exit_code``."""
     try:
         from aswd.config.composition import parse_command_line, plan_runs, run_hydra
 
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
             check_writable(folder)
         return _execute(runs)
     except UserError as error:
-        print(f"aswd train: {error}", file=sys.stderr)
+        print(f"aswd train: {sentence(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("aswd train: stopped at once; finished runs are kept, and the same command resumes", file=sys.stderr)
@@ -63,12 +64,30 @@ def _print_configs(runs: list[RunConfig], line: CommandLine) -> int:
 
 
 def _execute(runs: list[RunConfig]) -> int:
-    from aswd.launchers.launch import launch
+    from aswd.launchers.base import launch
     from aswd.runs.signals import StopRequest
 
+    if len(runs) == 1:
+        _announce_restart(runs[0])
     sweep = _Sweep(runs, StopRequest())
     launch(runs, sweep.request, sweep.on_result)
     return sweep.close()
+
+
+def _announce_restart(run: RunConfig) -> None:
+    """Say that a longer or shorter run than a finished one starts anew: it has a key of its own, and figures at other steps."""
+    from aswd.config.changes import differing_options, options_text
+    from aswd.config.run import canonical
+    from aswd.runs import Run, RunState
+
+    if Run.of(run, run.seeds[0]).state is not RunState.NEW:
+        return
+    for folder in run.folder.parent.glob(f"*/seed={run.seeds[0]}"):
+        other = Run(folder).result.get("identity")
+        theirs, ours = differing_options([other, canonical(run.identity)]) if other else ({}, {})
+        if {*theirs, *ours} and {*theirs, *ours} <= {"task.iterations", "task.epochs", "trainer.max_steps"}:
+            print(f"the finished run with {options_text(theirs)} is another one: that with {options_text(ours)} starts from the beginning")
+            return
 
 
 class _Sweep:
@@ -88,13 +107,15 @@ class _Sweep:
         self.number += 1
         self.results += results
         mark = f"[{self.number}/{self.total}] " if self.total > 1 else ""
-        for text, seeds in _texts(results).items():
-            print(f"{mark}{self.titles[index]} {seeds}: {text}", flush=True)
+        for text in _texts(results):
+            print(f"{mark}{self.titles[index]} {text}", flush=True)
         if self.total == 1:
             print(f"in {self.runs[index].folder}")
 
     def close(self) -> int:
         """Print the summary of the sweep; the exit code."""
+        from aswd.launchers.base import exit_code
+
         counts = Counter(result.status for result in self.results)
         left = self.total - self.number
         if self.total > 1:
@@ -108,20 +129,20 @@ class _Sweep:
                 command = "the same command without force=true" if self.forced else "the same command"
                 print(f"stopped; {command} resumes from the checkpoint", file=sys.stderr)
             return 128 + self.request.number
-        return 1 if counts["failed"] or counts["interrupted"] else 0
+        if counts["skipped"] and any(run.loggers for run in self.runs):
+            print("skipped runs are not logged again: aswd wandb sync replays finished runs to W&B", file=sys.stderr)
+        return exit_code(self.results)
 
 
-def _texts(results: list[RunResult]) -> dict[str, str]:
-    """For each kind of result of the seeds of a run, the seeds that have it."""
-    seeds: dict[str, list[int]] = {}
+def _texts(results: list[RunResult]) -> Iterator[str]:
+    """A line for each kind of result of the seeds of a run; those with a record repeat its final value, or the mean of them."""
+    groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in results:
-        made = f": {result.text}" if len(results) == 1 and result.text else ""
-        texts = {
-            "skipped": f"finished before, skipped (force=true runs it again){made}",
-            "running": result.text or "already running in another process: skipped",
-            "interrupted": result.text,
-            "failed": f"failed, {result.text}",
-            "done": f"done, {result.text}" if len(results) == 1 and result.text else "done",
-        }
-        seeds.setdefault(texts[result.status], []).append(result.run.seed)
-    return {text: f"seed {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} seeds" for text, numbers in seeds.items()}
+        groups.setdefault((result.status, result.text), []).append(result)
+    for (status, text), group in groups.items():
+        seeds = f"seed {group[0].run.seed}" if len(group) == 1 else f"{len(group)} seeds"
+        words = {"skipped": "finished before, skipped (force=true runs it again)", "running": "already running in another process: skipped"}
+        finals = [final for result in group if status in ("done", "skipped") and (final := result.run.headline) is not None]
+        mean = sum(value for _, value in finals) / max(len(finals), 1)
+        values = [f"{'mean ' if len(finals) > 1 else ''}{finals[0][0]} {mean:.4g}"] if finals else []
+        yield f"{seeds}: " + ", ".join([words.get(status, status), *values, *filter(None, [text])])

@@ -30,7 +30,7 @@ def titles(runs: list[RunConfig]) -> list[str]:
     texts: dict[int, str] = {}
     for title in dict.fromkeys(run.title for run in runs):
         alike = [(index, run) for index, run in enumerate(runs) if run.title == title]
-        identities = {run.key: run.identity for _, run in alike} if len(alike) > 1 else {}
+        identities = {key: run.identity for key, run in {run.key: run for _, run in alike}.items()} if len(alike) > 1 else {}
         differing = dict(zip(identities, differing_options(identities.values()), strict=True))
         texts |= {index: f"{title} {options_text(differing.get(run.key, {}))}".strip() for index, run in alike}
     return [texts[index] for index in range(len(runs))]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+import math
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,23 +16,30 @@ import hydra
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from tqdm import tqdm
 from yaml import YAMLError
 
+from aswd.config import config_dir
 from aswd.config.groups import register_groups
-from aswd.config.mistakes import check_hydra_override, explain, first_line
-from aswd.config.paths import config_dir
+from aswd.config.memory import PER_RUN, check_fits
+from aswd.config.mistakes import check_hydra_override, explain, first_line, shown_override
 from aswd.config.resolution import resolve
 from aswd.config.run import RunConfig
 from aswd.config.targets import add_target_options
-from aswd.utils.errors import UserError
+from aswd.utils.checks import shown
+from aswd.utils.errors import Parser, UserError
 from aswd.utils.plugins import config_dirs, load_entry_points, load_plugins, make_working_directory_importable, resolve_plugin
 
 CONFIG_NAME = "train"
-_FAULTS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, KeyError, AttributeError)  # of Hydra on odd input
+_OPTION = re.compile(r"[+~]{0,2}\w[\w./@:-]*")
+_FAULTS = (  # of Hydra on odd input
+    *(HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, AttributeError),
+    *(LookupError, ArithmeticError, AssertionError, RecursionError, OSError),
+)
 
 
 @dataclass(frozen=True)
@@ -45,18 +54,13 @@ class CommandLine:
     hydra_flags: list[str] = field(default_factory=list)  # help, completion and the like, which are Hydra's own
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
-        raise UserError(f"{message}: aswd train --help shows what there is")
-
-
 def parse_command_line(arguments: list[str]) -> CommandLine:
     """Read the arguments of a command whose options are Hydra's.
 
     Raises:
         UserError: they are not understood, or are of no use here.
     """
-    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser = Parser(prog="aswd train", add_help=False)
     parser.add_argument("-m", "--multirun", action="store_true")
     parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
     parser.add_argument("--package", "-p")
@@ -65,31 +69,72 @@ def parse_command_line(arguments: list[str]) -> CommandLine:
     parser.add_argument("--config-name", "-cn")
     parser.add_argument("--config-path", "-cp")
     flags = ("--help", "-h", "--hydra-help", "--version", "--info", "-i", "--shell-completion", "-sc")
-    shown = [one for one in arguments if one.partition("=")[0] in flags]
-    options, rest = parser.parse_known_args([one for one in arguments if one not in shown])
+    shown_flags = [one for one in arguments if one.partition("=")[0] in flags]
+    options, rest = parser.parse_known_args([one for one in arguments if one not in shown_flags])
     if any(one.partition("=")[0] == "--output-dir" for one in rest):
         raise UserError("--output-dir is now paths.output_dir=DIR")
-    unknown = [one for one in rest if one.startswith("-")]
-    if unknown:
-        raise UserError(f"unknown argument {unknown[0]}: aswd train --help shows what there is")
+    for unknown in (one for one in rest if one.startswith("-")):
+        raise UserError(parser.unknown([], unknown))
+    if options.package is not None and options.cfg != "job":
+        raise UserError(f"--package {options.package} must be used with --cfg job, whose output it shortens")
     for flag, value in (("--config-name", options.config_name), ("--config-path", options.config_path)):
         if value is not None:
             raise UserError(f"{flag} must be left out: the configuration is aswd's own; --config-dir DIR adds a folder to it")
-    check_overrides(rest, options.config_dir)
-    return CommandLine(rest, options.multirun, tuple(options.config_dir), options.cfg, options.package, shown)
+    return CommandLine(
+        check_overrides(rest, options.config_dir), options.multirun, tuple(options.config_dir), options.cfg, options.package, shown_flags
+    )
 
 
-def check_overrides(overrides: list[str], folders: list[str]) -> None:
-    """Refuse overrides of Hydra itself, and folders that do not exist.
+def check_overrides(overrides: list[str], folders: list[str]) -> list[str]:
+    """Refuse overrides of Hydra itself, what is no override, and folders that cannot be read.
+
+    Returns:
+        The overrides, values that Hydra's grammar does not know (``~/x``, ``a=b``) in quotes.
 
     Raises:
-        UserError: says what to use instead.
+        UserError: names the option, and says what to write instead.
     """
     for folder in folders:
-        if not Path(folder).is_dir():
-            raise UserError(f"--config-dir must be a folder; got {folder!r}")
+        try:
+            with os.scandir(folder):
+                pass
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"--config-dir must be a folder that can be read; got {shown(folder)}: {reason}") from None
     for override in overrides:
         check_hydra_override(override)
+    return [_quoted(override) for override in overrides]
+
+
+def _quoted(override: str) -> str:
+    option, equals, value = override.partition("=")
+    if not _OPTION.fullmatch(option) or not (equals or option.startswith("~")):
+        raise UserError(f"{shown(override)} is not understood: write OPTION=VALUE")
+    parser = OverridesParser.create()
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    for line in (override, f"{option}='{quoted}'"):
+        try:
+            parser.parse_override(line)
+        except HydraException:
+            if any(character in value for character in "[]{}(),'\""):  # more than a plain text
+                break
+        except RecursionError:
+            raise UserError(f"{option} has a value that is nested too deeply: {shown(value)}") from None
+        else:
+            return line
+    raise UserError(f"{option} has a value that is not understood: {shown(value)}; put it in quotes, as in {option}='\"...\"'")
+
+
+def interpolated(option: str, text: str) -> str:
+    """A text with OmegaConf's interpolations, such as ``${oc.env:HOME}``, resolved.
+
+    Raises:
+        UserError: they cannot be.
+    """
+    try:
+        return str(OmegaConf.create({"value": text}).value)
+    except _FAULTS as error:
+        raise UserError(f"{option} must be a text; got {shown(text)}: {first_line(error)}") from None
 
 
 def run_hydra(line: CommandLine) -> int:
@@ -159,7 +204,8 @@ def _initialised() -> Iterator[None]:
 
 def _plan(line: CommandLine) -> list[RunConfig]:
     plan, checked = [], {}
-    for job in _jobs(_parsed(_absolute_plugins(line.overrides)), line.multirun):
+    jobs = _jobs(_parsed(_absolute_plugins(line.overrides)), line.multirun)
+    for job in tqdm(jobs, desc="planning", unit="run", delay=2, leave=False, disable=None):
         # Runs that differ in their seed only are composed once: that takes a twentieth of a second.
         seed, rest = _split_seed(job)
         if seed is None or rest not in checked:
@@ -193,11 +239,7 @@ def _absolute_plugins(overrides: list[str]) -> list[str]:
 
 
 def _parsed(overrides: list[str]) -> list[Override]:
-    try:
-        return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(overrides)
-    except HydraException as error:
-        text = str(error).splitlines()[0].removeprefix("Error parsing override ").strip()
-        raise UserError(f"the override {text} is not understood: write OPTION=VALUE, quoted if it has commas or spaces") from None
+    return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(overrides)
 
 
 def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
@@ -205,16 +247,31 @@ def _jobs(overrides: list[Override], multirun: bool) -> list[list[str]]:
     if not multirun:
         for override in overrides:
             if override.is_sweep_override():
-                line = override.input_line
+                line = shown_override(override.input_line)
                 raise UserError(f"{line} stands for several runs: a sweep needs -m, as in aswd train -m {line}")
         return [[override.input_line for override in overrides]]
+    count = math.prod(_count(override) for override in overrides)
+    check_fits(f"a sweep of {count:,} runs", {"plan": PER_RUN * count})
     alternatives = [
         [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
         if override.is_sweep_override()
         else [override.input_line]
         for override in overrides
     ]
-    return [list(job) for job in product(*alternatives)]
+    return [list(job) for job in product(*map(list, alternatives))]
+
+
+def _count(override: Override) -> int:
+    """How many values an override has, without listing those of a range."""
+    if not override.is_sweep_override():
+        return 1
+    swept = override.value()
+    if isinstance(swept, RangeSweep):
+        count = (swept.stop - swept.start) / (swept.step or 1)
+        if not math.isfinite(count):
+            raise UserError(f"{override.input_line} must be a range between finite numbers")
+        return max(0, math.ceil(count))
+    return sum(1 for _ in override.sweep_string_iterator())
 
 
 def _composed(overrides: list[str], folders: tuple[str, ...]) -> tuple[DictConfig, dict[str, object]]:

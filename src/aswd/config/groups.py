@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
-from aswd.config.paths import config_dir
+from aswd.config import config_dir
 from aswd.config.published import published_configs
 from aswd.config.schemas import PathConfig, TrainerConfig
 from aswd.config.targets import DISTANCE_TARGETS
@@ -17,8 +17,7 @@ from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, option_types, options
 from aswd.tasks.registry import TASKS
 from aswd.utils.fields import neutral
-from aswd.utils.imports import import_objects
-from aswd.utils.registry import Entry, Registry
+from aswd.utils.registry import Entry, Registry, import_objects
 
 _LEFT_TO_THE_RUN = ("seed",)  # options of a distance that the run decides
 _NEUTRAL = ("validate",)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
-from aswd.config.renamed import check_not_renamed
 from aswd.config.resolution import check_type
+from aswd.config.schemas import check_not_renamed
 from aswd.config.targets import add_target_options, target_options
-from aswd.utils.checks import nearest
+from aswd.utils.checks import nearest, shown
 from aswd.utils.errors import UserError
 
 _INSTEAD = {
@@ -43,14 +46,23 @@ def check_hydra_override(override: str) -> None:
         return
     for prefix, instead in _INSTEAD.items():
         if key == prefix or key.startswith((f"{prefix}.", f"{prefix}/")):
-            raise UserError(f"{override} must be left out: {instead}")
-    raise UserError(f"{override} must be left out: aswd does not use this option of Hydra")
+            raise UserError(f"{shown_override(override)} must be left out: {instead}")
+    raise UserError(f"{shown_override(override)} must be left out: aswd does not use this option of Hydra")
+
+
+def shown_override(override: str) -> str:
+    """An override as a sentence can have it."""
+    return shorten(override, 100, placeholder=" ...")
 
 
 def first_line(error: BaseException) -> str:
     """What an error says, in one line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if getattr(error, "problem_mark", None) is not None:
+        return f"{error.problem}, line {error.problem_mark.line + 1}"
     lines = [line.strip() for line in str(error.__cause__ or error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return shorten(lines[0], 300, placeholder=" ...") if lines else type(error).__name__
 
 
 def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig], folders: list[str]) -> DictConfig:
@@ -71,17 +83,30 @@ def explain(overrides: list[Override], compose: Callable[[list[str]], DictConfig
     groups = [override for override in overrides if loader.repository.group_exists(override.key_or_group)]
     for override in groups:
         group = override.key_or_group
+        if override.is_add():
+            line = shown_override(override.input_line)
+            raise UserError(f"{line} must be written {line.lstrip('+')}: the group has a choice already")
         chosen = override.value()
         known = {*loader.get_group_options(group), *(path.stem for folder in folders for path in Path(folder, group).glob("*.yaml"))}
         for choice in chosen if isinstance(chosen, list) else [chosen]:
+            _check_files([Path(folder, group, f"{choice}.yaml") for folder in folders])
             if choice is not None and not isinstance(choice, dict) and str(choice) not in known:
-                raise UserError(f"{group} has no choice {str(choice)!r}: {nearest(str(choice), known)}")
+                raise UserError(f"{group} has no choice {shown(str(choice))}: {nearest(str(choice), known)}")
     config = compose([override.input_line for override in groups])
     lines = add_target_options([override for override in overrides if override not in groups], config)
     for override, line in zip([override for override in overrides if override not in groups], lines, strict=True):
         if line == override.input_line:  # else an option of the user's own class
             _check_option(override, config)
     return compose([override.input_line for override in groups])
+
+
+def _check_files(paths: list[Path]) -> None:
+    """Name a configuration file of the user's that cannot be read."""
+    for path in (path for path in paths if os.path.lexists(path)):
+        try:
+            OmegaConf.load(path)
+        except (OSError, ValueError, YAMLError, RecursionError, OmegaConfBaseException) as error:
+            raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or first_line(error)}") from None
 
 
 def _check_option(override: Override, config: DictConfig) -> None:

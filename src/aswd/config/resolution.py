@@ -11,15 +11,16 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from aswd.config.checks import check_kind, check_together
 from aswd.config.groups import distance_schema, launchers, loggers, option_names
-from aswd.config.renamed import check_not_renamed
+from aswd.config.memory import PER_RUN, check_fits
 from aswd.config.run import RunConfig
-from aswd.config.schemas import PathConfig, TopConfig, TrainerConfig
+from aswd.config.schemas import PathConfig, TopConfig, TrainerConfig, check_not_renamed
 from aswd.config.targets import DISTANCE_TARGETS, check_target, import_target
-from aswd.data.registry import DATA, data_config
-from aswd.distances import available, build, options, register
-from aswd.tasks.registry import TASKS, task_class
-from aswd.utils.checks import nearest
+from aswd.data.registry import DATA
+from aswd.distances import available, options, register
+from aswd.tasks.registry import TASKS
+from aswd.utils.checks import nearest, shown
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import load_plugins
 from aswd.utils.registry import Registry
@@ -47,9 +48,10 @@ def resolve(config: DictConfig, choices: dict[str, Any] | None = None) -> RunCon
             raise UserError(f"{name} must be given a value")
     choices = choices or {}
     top = _typed("", {name: config[name] for name in TOP}, TopConfig)
+    check_fits(f"replicas={top.replicas}", {"records": PER_RUN * top.replicas})
     task = _named_section(config, "task", TASKS, choices.get("task"))
     data = _named_section(config, "data", DATA, choices.get("data"))
-    _check_kind(task, data)
+    check_kind(task, data)
     trainer, paths = _section(config, "trainer", TrainerConfig), _section(config, "paths", PathConfig)
     launcher = _named_section(config, "launcher", launchers(), choices.get("launcher"))
     name, distance = _distance(config, choices.get("distance"))
@@ -68,7 +70,7 @@ def resolve(config: DictConfig, choices: dict[str, Any] | None = None) -> RunCon
         force=top.force,
         plugins=tuple(top.plugins),
     )
-    _check_together(run)
+    check_together(run)
     return run
 
 
@@ -83,7 +85,7 @@ def from_plain(content: dict[str, Any]) -> RunConfig:
 
 def check_type(option: str, kind: Any, value: Any) -> str:
     """The sentence on a value that is not of the type of its option."""
-    return f"{option} must be {describe_type(kind)}; got {value!r}"
+    return f"{option} must be {describe_type(kind)}; got {shown(value)}"
 
 
 def describe_type(kind: Any) -> str:
@@ -128,7 +130,7 @@ def _typed(prefix: str, given: Any, schema: type) -> Any:
 
 def _section(config: DictConfig, section: str, schema: type) -> Any:
     if not OmegaConf.is_dict(config[section]):
-        raise UserError(f"{section} must be the name of a configuration; got {config[section]!r}")
+        raise UserError(f"{section} must be the name of a configuration; got {shown(config[section])}")
     return _typed(f"{section}.", config[section], schema)
 
 
@@ -136,7 +138,7 @@ def _named_section(config: DictConfig, section: str, registry: Registry, choice:
     """A section whose ``name`` or ``_target_`` says which options it has."""
     given = config[section]
     if not OmegaConf.is_dict(given):
-        raise UserError(f"{section} must be the name of a configuration; got {given!r}")
+        raise UserError(f"{section} must be the name of a configuration; got {shown(given)}")
     name = given.get("name")
     if "_target_" in given:
         target, given = import_target(f"{section}._target_", given["_target_"]), _without_target(given)
@@ -145,7 +147,7 @@ def _named_section(config: DictConfig, section: str, registry: Registry, choice:
         if name not in registry or registry.target(name) is not target:
             _register(partial(registry.register, is_listed=False), name, target, section)
     if name not in registry:
-        raise UserError(f"{section} must be a known name; got {name!r}: {nearest(str(name), registry)}")
+        raise UserError(f"{section} must be a known name; got {shown(name)}: {nearest(str(name), registry)}")
     return _typed(f"{section}.", given, registry.config(name))
 
 
@@ -153,7 +155,7 @@ def _distance(config: DictConfig, choice: Any) -> tuple[str, dict[str, Any]]:
     """Name and options of the distance."""
     given = config.distance
     if not OmegaConf.is_dict(given):
-        raise UserError(f"distance must be the name of a configuration; got {given!r}")
+        raise UserError(f"distance must be the name of a configuration; got {shown(given)}")
     name = given.get("name")
     if "_target_" in given:
         target, given = import_target("distance._target_", given["_target_"]), _without_target(given)
@@ -161,7 +163,7 @@ def _distance(config: DictConfig, choice: Any) -> tuple[str, dict[str, Any]]:
         _register(register, name, target, "distance")
         DISTANCE_TARGETS[name] = str(config.distance["_target_"])
     if name not in available():
-        raise UserError(f"distance must be a known name; got {name!r}: {nearest(str(name), available())}")
+        raise UserError(f"distance must be a known name; got {shown(name)}: {nearest(str(name), available())}")
     if given.get("seed") is not None:
         raise UserError(f"distance.seed must be left to the run, whose seed it is; got {given['seed']!r}: use seed={given['seed']}")
     for option in given:
@@ -179,7 +181,7 @@ def _targets(config: DictConfig, group: str, registry: Registry | None) -> dict[
     if given is None:
         return {}
     if not OmegaConf.is_dict(given):
-        raise UserError(f"{group} must be a group of configurations; got {given!r}")
+        raise UserError(f"{group} must be a group of configurations; got {shown(given)}")
     nodes: dict[str, Any] = {}
     for name, node in given.items():
         if OmegaConf.is_dict(node) and "_target_" in node:
@@ -189,7 +191,9 @@ def _targets(config: DictConfig, group: str, registry: Registry | None) -> dict[
             nodes[name] = _typed(f"{group}.{name}.", node, registry.config(name))
         elif node is not None:
             check_not_renamed(f"{group}.{name}")
-            raise UserError(f"{group}.{name} must have a _target_, as in +{group}.{name}._target_=my_module.MyClass; got {_shown(node)}")
+            raise UserError(
+                f"{group}.{name} must have a _target_, as in +{group}.{name}._target_=my_module.MyClass; got {shown(_plain(node))}"
+            )
     return nodes
 
 
@@ -204,59 +208,5 @@ def _register(add: Any, name: str, target: Any, section: str) -> None:
         raise UserError(f"{section}.name: {error}") from None
 
 
-def _shown(node: Any) -> Any:
+def _plain(node: Any) -> Any:
     return OmegaConf.to_container(node) if isinstance(node, DictConfig | ListConfig) else node
-
-
-def _check_kind(task: Any, data: Any) -> None:
-    """A flow has no use for photographs; parts from outside that say nothing are taken as they are."""
-    wanted, kind = getattr(task, "data_kind", None), getattr(data, "kind", None)
-    if wanted is not None and kind is not None and kind != wanted:
-        fitting = [name for name in DATA if getattr(data_config(name), "kind", wanted) == wanted]
-        raise UserError(f"data must be one of {', '.join(fitting)} for task={task.name}; got {data.name!r}")
-
-
-def _check_together(run: RunConfig) -> None:
-    """What only all sections together can say: the distance's own checks, the task's, Lightning's."""
-    try:
-        distance = build(run.distance_name, **run.distance)
-    except (TypeError, ValueError) as error:
-        known = options(run.distance_name)
-        raise UserError(f"distance.{error}" if str(error).split(" ")[0] in known else f"distance: {error}") from None
-    try:
-        run.trainer.check_with_lightning()
-    except ValueError as error:
-        raise UserError(f"trainer: {error}") from None
-    for part, info in run.code.items():
-        if info["digest"] is None:
-            raise UserError(f"{part} must come from a source file, whose digest tells its results apart; {info['module']} has none")
-    task = task_class(run.task.name)
-    _check_devices(run, task)
-    _check_optimisation(run, task)
-    if hasattr(task, "check"):
-        try:
-            task.check(run.task, run.data, distance)
-        except ValueError as error:
-            raise UserError(f"{error}") from None
-
-
-def _check_optimisation(run: RunConfig, task: type) -> None:
-    """Lightning clips and accumulates gradients of tasks with automatic optimisation only."""
-    for name, default in (("gradient_clip_val", None), ("accumulate_grad_batches", 1)):
-        value = getattr(run.trainer, name)
-        if value != default and getattr(task, "optimises_manually", False):
-            instead = "; use task.clip_grad_norm" if name == "gradient_clip_val" and hasattr(run.task, "clip_grad_norm") else ""
-            allowed = "null" if default is None else default
-            reason = f"for task={run.task.name}, which takes its own optimiser steps"
-            raise UserError(f"trainer.{name} must be {allowed} {reason}; got {value}{instead}")
-
-
-def _check_devices(run: RunConfig, task: type) -> None:
-    """Several devices share a batch in equal parts."""
-    devices = run.trainer.devices
-    if devices == 1 or not hasattr(task, "several_devices"):
-        return
-    if not task.several_devices:
-        raise UserError(f"trainer.devices must be 1 for task={run.task.name}, whose batches are not shared; got {devices}")
-    if isinstance(devices, int) and devices > 1 and run.task.batch_size % devices:
-        raise UserError(f"task.batch_size must be a multiple of trainer.devices, {devices}; got {run.task.batch_size}")

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,18 @@ import yaml
 from aswd.config.schemas import PathConfig, TrainerConfig
 from aswd.config.targets import DISTANCE_TARGETS
 from aswd.data.registry import DATA
-from aswd.distances import build, distance_info
+from aswd.distances import added_options, build, distance_info
 from aswd.tasks.registry import TASKS
 from aswd.utils.fields import is_in_key
-from aswd.utils.imports import call_with
 from aswd.utils.plugins import plugin_info
+from aswd.utils.registry import call_with
+from aswd.utils.secrets import mask_options
 
 if TYPE_CHECKING:
     from pytorch_lightning import LightningDataModule, LightningModule
     from torch import nn
 
-VERSION = 2  # of what a key is made of
+VERSION = 3  # of what a key is made of, and of numbers that changed at unchanged options (3: directions in evaluation mode)
 # Callbacks of Lightning that only watch; any other may change the numbers, and is part of the key.
 WATCHING = frozenset(
     f"pytorch_lightning.callbacks.{name}"
@@ -91,21 +93,27 @@ class RunConfig:
             "version": VERSION,
             "task": _values(self.task),
             "data": {**_values(self.data), **getattr(self.data, "contents", {})},
-            "distance": {"name": self.distance_name, **{name: v for name, v in self.distance.items() if name not in ("seed", "validate")}},
+            "distance": {"name": self.distance_name, **self._distance_values()},
             "trainer": trainer,
             "callbacks": {name: node for name, node in self.callbacks.items() if _long_name(node["_target_"]) not in WATCHING},
             "code": {part: info["digest"] for part, info in self.code.items()},
         }
+
+    def _distance_values(self) -> dict[str, Any]:
+        added = added_options(self.distance_name)
+        kept = {name: value for name, value in self.distance.items() if name not in ("seed", "validate")}
+        return {name: value for name, value in kept.items() if name not in added or value != added[name]}
 
     @property
     def code(self) -> dict[str, Any]:
         """Module, version and source digest of every part of the run that is not aswd's own."""
         parts = {"task": TASKS[self.task.name].module, "data": DATA[self.data.name].module}
         parts |= {f"callbacks.{name}": node["_target_"].rpartition(".")[0] for name, node in self.callbacks.items()}
-        info = {name: plugin_info(module) for name, module in parts.items()} | {"distance": distance_info(self.distance_name)}
+        info = {name: plugin_info(module) for name, module in parts.items()}
+        info["distance"] = distance_info(self.distance_name, self.distance)
         return {name: content for name, content in info.items() if content is not None}
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Ten hexadecimal digits that stand for :attr:`identity`."""
         return key_of(self.identity)
@@ -120,8 +128,10 @@ class RunConfig:
         return self.folder / f"seed={seed}"
 
     def with_seeds(self, seeds: Sequence[int]) -> RunConfig:
-        """The same for other seeds."""
-        return replace(self, seeds=tuple(seeds))
+        """The same for other seeds; the key, which takes a while to compute, stays."""
+        other = replace(self, seeds=tuple(seeds))
+        other.__dict__["key"] = self.key
+        return other
 
     def build_distance(self) -> nn.Module:
         """The distance, with one random stream per seed."""
@@ -161,7 +171,7 @@ class RunConfig:
 
     def to_yaml(self) -> str:
         """What ``--cfg job`` prints and ``config.yaml`` of a record holds."""
-        return yaml.safe_dump(self.plain(), sort_keys=False)
+        return yaml.safe_dump(mask_options(self.plain()), sort_keys=False)
 
     def __reduce__(self) -> tuple:
         """As plain containers: another process loads the plug-ins before it builds anything of them."""

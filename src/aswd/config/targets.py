@@ -10,8 +10,8 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from aswd.utils.errors import UserError
-from aswd.utils.imports import import_objects
 from aswd.utils.plugins import make_working_directory_importable
+from aswd.utils.registry import import_objects
 
 SECTIONS = ("task", "data", "distance")
 GROUPS = ("callbacks", "logger")  # of any number of such sections

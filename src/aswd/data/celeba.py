@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from aswd.data.celeba_files import PARTITION, PLACES, by_list, by_number, find_folder
-from aswd.data.configs import CelebAConfig
+from aswd.data.image_configs import CelebAConfig
 from aswd.data.image_files import decoded, fingerprint
 from aswd.data.images import SPLITS, ImageData
 from aswd.utils.errors import UserError

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.data.configs import Cifar10Config
 from aswd.data.download import Unreachable, check_file, download
+from aswd.data.image_configs import Cifar10Config
 from aswd.data.images import ImageData, resized
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically

@@ -9,7 +9,7 @@ from aswd.data.images import SPLITS, ImageData
 from aswd.data.registry import data_config, data_module
 from aswd.utils.errors import UserError
 from aswd.utils.fields import options_of
-from aswd.utils.imports import call_with
+from aswd.utils.registry import call_with
 
 
 def prepare(config: Any) -> Any:

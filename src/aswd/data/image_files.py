@@ -15,19 +15,54 @@ from torch import Tensor
 from tqdm import tqdm
 
 from aswd.utils.errors import UserError
-from aswd.utils.files import write_atomically
+from aswd.utils.files import digest, write_atomically
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"}
+SPLITS = ("train", "test")
 _GREY = {"1", "L", "LA", "La", "I", "I;16", "F"}  # modes of PIL
 
 
 def find_images(folder: Path) -> list[Path]:
-    """The image files of a folder and all below it, hidden ones left out, in the order of their names."""
+    """The image files of a folder and all below it, hidden ones left out, in the order of their names.
+
+    Links are followed; a folder counts once, however many links lead to it.
+
+    Raises:
+        ValueError: a folder cannot be read; the sentence lacks its prefix, ``data.``.
+    """
     paths: list[Path] = []
-    for parent, folders, files in os.walk(folder, followlinks=True):
+    seen: set[tuple[int, int]] = set()
+    for parent, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
+        status = os.stat(parent)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         paths += [Path(parent, name) for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
     return sorted(paths, key=lambda path: path.relative_to(folder).parts)
+
+
+def find_splits(root: Path, test_every: int) -> dict[str, list[Path]]:
+    """Images to train on and to test on: those of the folders ``train`` and ``test``, if there are both, else every n-th to test on."""
+    if all((root / split).is_dir() for split in SPLITS):
+        return {split: find_images(root / split) for split in SPLITS}
+    paths = find_images(root)
+    held = set(range(test_every - 1, len(paths), test_every)) or {len(paths) - 1}
+    return {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
+
+
+def find_copies(paths: Sequence[Path], others: Sequence[Path]) -> set[Path]:
+    """Those of ``paths`` whose content one of ``others`` has too. Files are read where their sizes are equal only."""
+    sizes = {path: path.stat().st_size for path in (*paths, *others)}
+    common = {sizes[path] for path in paths} & {sizes[path] for path in others}
+    known = {digest(path) for path in others if sizes[path] in common}
+    return {path for path in paths if sizes[path] in common and digest(path) in known}
+
+
+def _refuse(error: OSError) -> None:
+    reason = "is a link to a file that is not there" if Path(error.filename).is_symlink() else f"cannot be read: {error.strerror}"
+    raise ValueError(f"root must have images that can all be read; {error.filename} {reason}") from None
 
 
 def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str:
@@ -37,10 +72,16 @@ def fingerprint(paths: Sequence[Path], folder: Path, times: bool = False) -> str
         paths: the files.
         folder: names are relative to it.
         times: let the time of the last change count too, for a cache on this machine.
+
+    Raises:
+        ValueError: a file cannot be read; the sentence lacks its prefix, ``data.``.
     """
     content = hashlib.sha256()
     for path in paths:
-        status = path.stat()
+        try:
+            status = path.stat()
+        except OSError as error:
+            _refuse(error)
         content.update(f"{path.relative_to(folder).as_posix()}\0{status.st_size}\0{status.st_mtime_ns if times else ''}\n".encode())
     return content.hexdigest()[:10]
 

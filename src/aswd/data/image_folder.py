@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property, partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from aswd.data.configs import ImageFolderConfig
-from aswd.data.image_files import SUFFIXES, decoded, find_images, fingerprint, fitted
-from aswd.data.images import SPLITS, ImageData
+from aswd.data.image_configs import ImageFolderConfig
+from aswd.data.image_files import SPLITS, SUFFIXES, decoded, find_copies, find_splits, fingerprint, fitted
+from aswd.data.images import ImageData
 from aswd.utils.errors import UserError
 
 
@@ -58,12 +59,12 @@ class ImageFolder(ImageData):
         c = self.config
         if not c.root or not self.root.is_dir():
             raise UserError(f"data.root must be the folder of the images, as in data.root=DIR; got {c.root!r}, which is no folder")
-        if self._has_splits:
-            splits = {split: find_images(self.root / split) for split in SPLITS}
-        else:
-            paths = find_images(self.root)
-            held = set(range(c.test_every - 1, len(paths), c.test_every)) or {len(paths) - 1}
-            splits = {"train": [path for i, path in enumerate(paths) if i not in held], "test": [paths[i] for i in sorted(held) if paths]}
+        splits = find_splits(self.root, c.test_every)
+        copies = find_copies(splits["train"], splits["test"])
+        if copies:
+            names = ", ".join(sorted(str(path.relative_to(self.root)) for path in copies)[:3]) + ", ..." * (len(copies) > 3)
+            print(f"aswd: {len(copies)} images of {self.root} are not trained on: the test split has copies: {names}", file=sys.stderr)
+            splits["train"] = [path for path in splits["train"] if path not in copies]
         total = sum(map(len, splits.values()))
         if total == 0:
             kinds = ", ".join(sorted(suffix.lstrip(".") for suffix in SUFFIXES))

@@ -11,11 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.data.configs import SyntheticConfig
-from aswd.data.loaders import StepLoader
-from aswd.data.modules import SeededDataModule
-
-SPLITS = ("train", "test")
+from aswd.data.image_configs import SyntheticConfig
+from aswd.data.image_files import SPLITS
+from aswd.data.modules import SeededDataModule, StepLoader
 
 
 def resized(images: Tensor, size: int) -> Tensor:

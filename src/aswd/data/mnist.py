@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from aswd.data.configs import MnistConfig
+from aswd.data.image_configs import MnistConfig
 from aswd.data.images import ImageData, resized
 from aswd.data.mnist_files import PREFIX, SOURCES, fetch, read_idx
 from aswd.utils.errors import UserError

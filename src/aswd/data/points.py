@@ -1,4 +1,4 @@
-"""A point cloud from a file as the target of a flow, and another one as its source."""
+"""Point clouds as data modules: the targets of the flow, files, and shapes by name or from files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.data.configs import PointsConfig
+from aswd.data.configs import PointsConfig, ShapesConfig, ToyConfig
 from aswd.data.modules import FixedBatch
+from aswd.data.targets import TARGETS
+
+_STREAM = 1  # of the random numbers of a seed: its data
+
+
+def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
+    """``num_samples`` points of a target, ``[N, dim]`` in float32; in more than two dimensions it lies in the plane of the first two.
+
+    >>> target("knot", 500, seed=0).shape
+    torch.Size([500, 2])
+    """
+    points = TARGETS[name](num_samples, np.random.default_rng([seed, _STREAM]))
+    return torch.from_numpy(np.pad(points, ((0, 0), (0, dim - 2))).astype(np.float32))
+
+
+class ToyTargets(FixedBatch):
+    """One of :data:`TARGETS` for every seed, drawn from that seed.
+
+    Args:
+        seeds: one per replica.
+        options: see :class:`~aswd.data.configs.ToyConfig`.
+    """
+
+    config_class = ToyConfig
+
+    def samples(self) -> Tensor:
+        """The targets, ``[R, N, d]`` in float32."""
+        c = self.config
+        return torch.stack([target(c.name, c.num_samples, seed, c.dim) for seed in self.seeds])
+
 
 _STREAMS = {"target": 1, "source": 2}  # of the random numbers of a seed
 
@@ -41,3 +71,23 @@ class PointFiles(FixedBatch):
             rngs = [np.random.default_rng([seed, _STREAMS[side]]) for seed in self.seeds]
             chosen = np.stack([points[rng.permutation(len(points))[:count]] for rng in rngs])
         return torch.from_numpy(chosen.astype(np.float32))
+
+
+class Shapes(FixedBatch):
+    """Clouds for every seed, drawn from that seed.
+
+    Args:
+        seeds: one per replica.
+        options: see :class:`~aswd.data.configs.ShapesConfig`.
+    """
+
+    config_class = ShapesConfig
+
+    def samples(self) -> list[Tensor]:
+        """The clouds of every shape, ``[R, M, d]`` each, in float32."""
+        clouds = []
+        for index, source in enumerate(self.config.sources):
+            rngs = [np.random.default_rng([seed, _STREAM, index]) for seed in self.seeds]
+            drawn = np.stack([source.draw(self.config.num_samples, rng) for rng in rngs])
+            clouds.append(torch.from_numpy(drawn.astype(np.float32)))
+        return clouds

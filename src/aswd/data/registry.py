@@ -7,11 +7,11 @@ from typing import Any
 from aswd.data.targets import TARGETS
 from aswd.utils.registry import Entry, Registry
 
-_CONFIGS = "aswd.data.configs"
+_CONFIGS, _IMAGES = "aswd.data.configs", "aswd.data.image_configs"
 
 
 def _toy(about: str) -> Entry:
-    return Entry("aswd.data.toy:ToyTargets", f"{_CONFIGS}:ToyConfig", about)
+    return Entry("aswd.data.points:ToyTargets", f"{_CONFIGS}:ToyConfig", about)
 
 
 def _pair(about: str, **sides: str) -> Entry:
@@ -19,7 +19,7 @@ def _pair(about: str, **sides: str) -> Entry:
 
 
 def _shapes(about: str, *shapes: str) -> Entry:
-    return Entry("aswd.data.shapes:Shapes", f"{_CONFIGS}:ShapesConfig", about, defaults={"shapes": list(shapes)})
+    return Entry("aswd.data.points:Shapes", f"{_CONFIGS}:ShapesConfig", about, defaults={"shapes": list(shapes)})
 
 
 DATA = Registry(
@@ -32,12 +32,12 @@ DATA = Registry(
         "points": Entry(
             "aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig", "a point cloud from a .npy or .csv file: data.target=FILE"
         ),
-        "synthetic": Entry("aswd.data.images:Synthetic", f"{_CONFIGS}:SyntheticConfig", "coloured discs: images without a download"),
-        "mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 handwritten digits, 28 x 28, grey"),
-        "fashion_mnist": Entry("aswd.data.mnist:Mnist", f"{_CONFIGS}:MnistConfig", "60 000 and 10 000 articles of clothing, 28 x 28, grey"),
-        "cifar10": Entry("aswd.data.cifar10:Cifar10", f"{_CONFIGS}:Cifar10Config", "50 000 and 10 000 images of ten classes, at 64 x 64"),
-        "celeba": Entry("aswd.data.celeba:CelebA", f"{_CONFIGS}:CelebAConfig", "162 770 and 19 962 aligned faces, at 64 x 64"),
-        "image_folder": Entry("aswd.data.image_folder:ImageFolder", f"{_CONFIGS}:ImageFolderConfig", "any folder of images: data.root=DIR"),
+        "synthetic": Entry("aswd.data.images:Synthetic", f"{_IMAGES}:SyntheticConfig", "coloured discs: images without a download"),
+        "mnist": Entry("aswd.data.mnist:Mnist", f"{_IMAGES}:MnistConfig", "60 000 and 10 000 handwritten digits, 28 x 28, grey"),
+        "fashion_mnist": Entry("aswd.data.mnist:Mnist", f"{_IMAGES}:MnistConfig", "60 000 and 10 000 articles of clothing, 28 x 28, grey"),
+        "cifar10": Entry("aswd.data.cifar10:Cifar10", f"{_IMAGES}:Cifar10Config", "50 000 and 10 000 images of ten classes, at 64 x 64"),
+        "celeba": Entry("aswd.data.celeba:CelebA", f"{_IMAGES}:CelebAConfig", "162 770 and 19 962 aligned faces, at 64 x 64"),
+        "image_folder": Entry("aswd.data.image_folder:ImageFolder", f"{_IMAGES}:ImageFolderConfig", "any folder of images: data.root=DIR"),
         "photographs": _pair("two images, files or built in: data.source=FILE data.target=FILE"),
         "china_flower": _pair("a pagoda in the colours of a dahlia (images of scikit-learn)", source="china", target="flower"),
         "astronaut_coffee": _pair("a portrait in the colours of a cup of coffee", source="astronaut", target="coffee"),

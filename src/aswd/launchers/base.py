@@ -19,10 +19,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from aswd.runs.store import Run, RunState
 from aswd.utils.checks import check_choice
+from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
@@ -41,6 +42,7 @@ class LauncherConfig:
         name: of the launcher, as in the registry.
     """
 
+    is_remote: ClassVar[bool] = False  # whether runs are executed on other machines
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -102,6 +104,7 @@ class Launcher(ABC):
 
         from aswd.launchers.sweep import SweepRecord
 
+        check_pending(runs)
         self.runs, self.request, self._on_result = runs, request, on_result
         self._seeds = [[Run.of(run, seed) for seed in run.seeds] for run in runs]
         self.check()
@@ -161,9 +164,29 @@ def prepare_data(runs: list[RunConfig]) -> None:
     """
     from aswd.data.fetch import prepare
 
-    pending = (run for run in runs if run.force or any(Run.of(run, seed).state is not RunState.DONE for seed in run.seeds))
+    pending = (run for run in runs if _is_pending(run))
     for config in {repr(run.data): run.data for run in pending}.values():
         prepare(config)
+
+
+def check_pending(runs: list[RunConfig]) -> None:
+    """Check that all runs that are not done fit into memory.
+
+    Raises:
+        UserError: one does not.
+    """
+    from aswd.config.memory import check_memory
+
+    for run in {(run.key, len(run.seeds)): run for run in runs}.values():
+        try:
+            check_memory(run)
+        except UserError:
+            if _is_pending(run):
+                raise
+
+
+def _is_pending(run: RunConfig) -> bool:
+    return run.force or any(Run.of(run, seed).state is not RunState.DONE for seed in run.seeds)
 
 
 def mark_failed(run: RunConfig, reason: str) -> list[RunResult]:
@@ -183,7 +206,7 @@ def mark_failed(run: RunConfig, reason: str) -> list[RunResult]:
         try:
             if not locks.acquire(record.lock):
                 outcomes.append(RunResult("running", record))
-            elif record.status is not None and record.status["status"] == RunState.DONE:
+            elif record.is_done:
                 outcomes.append(RunResult("done", record))
             else:
                 record.fail(reason, reason + "\n", None)
@@ -193,3 +216,25 @@ def mark_failed(run: RunConfig, reason: str) -> list[RunResult]:
         finally:
             locks.release()
     return outcomes
+
+
+def launch(runs: list[RunConfig], request: StopRequest, on_result: OnResult) -> list[RunResult]:
+    """Execute checked ``runs``, whatever their launcher; arguments and result as of :meth:`Launcher.launch`.
+
+    Raises:
+        UserError: the launcher cannot work here, differs between runs, or data are missing.
+    """
+    from aswd.launchers.registry import LAUNCHERS
+
+    if not runs:
+        return []
+    config = runs[0].launcher
+    if any(run.launcher != config for run in runs):
+        raise UserError("launcher must be the same for all runs of a sweep")
+    return LAUNCHERS.target(config.name)(config).launch(runs, request, on_result)
+
+
+def exit_code(results: list[RunResult]) -> int:
+    """The exit code of a command: 1 if a run failed or was interrupted, 3 if another process executes one, else 0."""
+    statuses = {result.status for result in results}
+    return 1 if statuses & {"failed", "interrupted"} else 3 if "running" in statuses else 0

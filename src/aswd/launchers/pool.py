@@ -1,4 +1,4 @@
-"""Several worker processes on one machine, each with a slot of its own.
+"""Several worker processes on one machine, each with a slot of its own: a GPU or some cores.
 
 A worker executes one run after the other, since starting a process costs as much as a short run. It is replaced after a run that failed,
 which may have left its GPU in a bad state, and after a long one, where a fresh process costs nothing. A worker that is killed costs its own
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Pipe, wait
@@ -25,7 +26,6 @@ from aswd.utils.checks import check_at_least
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
-    from aswd.launchers.slots import Slot
     from aswd.runs.execution import RunResult
 
 LONG_RUN = 60.0  # seconds after which a worker is not used again
@@ -53,6 +53,20 @@ class PoolConfig(LauncherConfig):
             check_at_least("workers", self.workers, 1, whole=True)
         check_at_least("runs_per_gpu", self.runs_per_gpu, 1, whole=True)
         check_at_least("retries", self.retries, 0, whole=True)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The threads and the GPU of one worker."""
+
+    number: int
+    threads: int
+    gpu: str | None = None
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The environment variables of a process in this slot."""
+        own = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        return {**base, **own, **({} if self.gpu is None else {"CUDA_VISIBLE_DEVICES": self.gpu})}
 
 
 @dataclass
@@ -125,8 +139,6 @@ class PoolLauncher(Launcher):
 
     def execute(self) -> None:
         """Keep all slots busy until no run is left; after a stop request, until all workers have saved and exited."""
-        from aswd.launchers.slots import make_slots
-
         free = make_slots(self.runs, self.config)
         self.waiting = deque(_Attempt(index, run) for index, run in enumerate(self.runs))
         self.idle: list[_Worker] = []
@@ -136,6 +148,7 @@ class PoolLauncher(Launcher):
             while self.waiting or self.busy:
                 if self.is_stopped and not is_stop_sent:
                     is_stop_sent = True
+                    self.request.answer()
                     self.waiting.clear()
                     for worker in self.busy:
                         worker.send(self.request.number)
@@ -192,10 +205,15 @@ class PoolLauncher(Launcher):
 
     def _handle_death(self, attempt: _Attempt, code: int, log: Path) -> None:
         """Retry the run of a worker that died, or mark it as failed."""
+        from aswd.runs.execution import RunResult
         from aswd.runs.store import RunState
 
         deaths = self.deaths[attempt.index] + 1
-        if not self.is_stopped and self.retry(attempt.index):
+        if self.is_stopped:  # the worker did not reach the end of a step in time
+            text = "stopped without a checkpoint of its last steps"
+            self.report(attempt.index, [RunResult("interrupted", run, text) for run in self.seeds(attempt.index)])
+            return
+        if self.retry(attempt.index):
             # A forced run that was started once resumes from its checkpoint.
             has_old_result = any(run.state is RunState.DONE for run in self.seeds(attempt.index))
             again = replace(attempt.run, force=attempt.run.force and has_old_result)
@@ -204,3 +222,53 @@ class PoolLauncher(Launcher):
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         reason = f"the worker process {how} (attempt {deaths} of {self.config.retries + 1}); its output is in {log}"
         self.report(attempt.index, mark_failed(attempt.run, reason))
+
+
+def make_slots(runs: list[RunConfig], config: PoolConfig) -> list[Slot]:
+    """The slots for ``runs`` on this machine, never more than there are runs."""
+    import torch
+
+    wants_gpu = any(run.trainer.accelerator != "cpu" for run in runs)
+    gpus = visible_gpus(os.environ, torch.cuda.device_count()) if wants_gpu and torch.cuda.is_available() else []
+    return divide(config, len(runs), count_cores(), max((run.trainer.threads or 0 for run in runs), default=0), gpus)
+
+
+def divide(config: PoolConfig, num_runs: int, cores: int, threads: int, gpus: list[str]) -> list[Slot]:
+    """Divide cores and GPUs among workers.
+
+    Args:
+        config: the options of the pool.
+        num_runs: an upper bound of the number of slots.
+        cores: of the machine.
+        threads: per worker; 0 for an equal share of the cores.
+        gpus: names of the GPUs; empty for runs on the CPU.
+
+    >>> divide(PoolConfig(), 9, 8, 2, [])
+    [Slot(number=0, threads=2, gpu=None), Slot(number=1, threads=2, gpu=None), Slot(number=2, threads=2, gpu=None), \
+Slot(number=3, threads=2, gpu=None)]
+    >>> [slot.gpu for slot in divide(PoolConfig(runs_per_gpu=2), 9, 8, 0, ["0", "3"])]
+    ['0', '3', '0', '3']
+    """
+    if gpus:
+        most = len(gpus) * config.runs_per_gpu
+        count = min(most, config.workers or most)
+    else:
+        count = config.workers or max(1, cores // max(1, threads))
+    count = min(count, num_runs)
+    share = threads or max(1, cores // count)
+    return [Slot(number, share, gpus[number % len(gpus)] if gpus else None) for number in range(count)]
+
+
+def visible_gpus(environment: Mapping[str, str], count: int) -> list[str]:
+    """The names of this process's GPUs, as ``CUDA_VISIBLE_DEVICES`` of another process takes them.
+
+    >>> visible_gpus({}, 2), visible_gpus({"CUDA_VISIBLE_DEVICES": "2,5"}, 2)
+    (['0', '1'], ['2', '5'])
+    """
+    named = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return (named or [str(number) for number in range(count)])[:count]
+
+
+def count_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from aswd.launchers.base import Launcher, LauncherConfig, mark_failed, without_terminal
 from aswd.runs.store import Run, RunState
@@ -36,6 +36,7 @@ class QueueConfig(LauncherConfig):
         poll_seconds: time between two polls of the queue.
     """
 
+    is_remote: ClassVar[bool] = True
     timeout_min: int = 60
     cpus: int | None = None
     runs_per_job: int = 1
@@ -134,7 +135,7 @@ class QueueLauncher(Launcher):
         for index, config in enumerate(self.runs):
             if config.force:
                 _discard_results(config)
-            done = [run for run in self.seeds(index) if run.state is RunState.DONE and run.damage() is None]
+            done = [run for run in self.seeds(index) if run.state is RunState.DONE]
             self.finished_before |= {run.folder for run in done}
             if len(done) == len(config.seeds):
                 self.report(index, [RunResult("skipped", run) for run in done])
@@ -223,7 +224,7 @@ class QueueLauncher(Launcher):
             CANCELLED: f"job {job} was cancelled",
             GONE: f"job {job} is no longer known to {self.system}",
         }.get(state, f"job {job} ended as {state.name} before the run was done; its output is in {self.record.folder / 'logs'}")
-        unfinished = [run.seed for run in self.seeds(index) if run.state in (RunState.INTERRUPTED, RunState.NEW)]
+        unfinished = [run.seed for run in self.seeds(index) if run.state in (RunState.INTERRUPTED, RunState.NEW, RunState.DAMAGED)]
         if unfinished and state not in (CANCELLED, GONE):
             if self.retry(index):
                 return True
@@ -239,8 +240,7 @@ class QueueLauncher(Launcher):
         if state is RunState.DONE:
             if run.folder in self.finished_before:
                 return RunResult("skipped", run)
-            shown = [f"{name} {value:.4g}" for name, value in run.result.get("final", {}).items() if name.startswith("log10_")]
-            return RunResult("done", run, "".join(shown[:1]))
+            return RunResult("done", run)
         if state is RunState.FAILED:
             return RunResult("failed", run, run.status["reason"])
         if state is RunState.RUNNING:
@@ -253,14 +253,14 @@ class QueueLauncher(Launcher):
 
         queued = {index: job for job, indices in self.jobs.items() for index in indices if index in self.unreported}
         for index, job in sorted(queued.items()):
-            self.report(index, [RunResult("running", run, f"in the queue as job {job}") for run in self.seeds(index)])
+            self.report(index, [RunResult("queued", run, f"as job {job}") for run in self.seeds(index)])
         if queued:
             cancel = self.cancel_command(list(queued.values()))
             print(f"the jobs stay in the queue: aswd status shows them, {cancel} cancels them, the same command waits for them")
 
 
 def _discard_results(config: RunConfig) -> None:
-    """Remove results and checkpoints of runs that are to be run again, unless another process is executing them."""
+    """Set results aside and remove checkpoints of runs that are to be run again, unless another process is executing them."""
     from aswd.runs.checkpoints import remove_checkpoints
     from aswd.runs.locks import Locks
 
@@ -268,7 +268,7 @@ def _discard_results(config: RunConfig) -> None:
         run, locks = Run.of(config, seed), Locks()
         try:
             if locks.acquire(run.lock):
-                run.forget_outcome()
+                run.start_over()
                 remove_checkpoints(run.folder / "checkpoints")
         finally:
             locks.release()

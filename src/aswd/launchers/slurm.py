@@ -1,24 +1,29 @@
 """Jobs of a SLURM cluster, written and submitted by submitit.
 
 (hydra-submitit-launcher, which builds on submitit too, starts Hydra in every job, serves sweeps of Hydra only and not artifacts, and polls
-sacct, which not every cluster has.)
+sacct, which not every cluster has: its accounts are optional.)
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
+import subprocess
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from aswd.launchers.queue import JobState, QueueConfig, QueueLauncher
-from aswd.launchers.slurm_queue import job_number, poll_jobs
+from aswd.launchers.job import Job
+from aswd.launchers.queue import GONE, JobState, QueueConfig, QueueLauncher
 from aswd.utils.checks import check_at_least
 from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
+
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "REVOKED", "TIMEOUT"}
 
 
 @dataclass
@@ -82,8 +87,6 @@ class SlurmLauncher(QueueLauncher):
         from submitit import SlurmExecutor
         from submitit.core.utils import FailedJobError
 
-        from aswd.launchers.slurm_job import SlurmJob
-
         config = self.config
         executor = SlurmExecutor(self.record.folder.absolute() / "logs", python=config.python)
         parameters = {
@@ -108,8 +111,19 @@ class SlurmLauncher(QueueLauncher):
 
     @staticmethod
     def poll(jobs: list[str]) -> dict[str, JobState] | None:
-        """The states of ``jobs`` according to squeue; see :meth:`QueueLauncher.poll`."""
-        return poll_jobs(jobs)
+        """The states of ``jobs`` (``12`` or ``12_3``) according to squeue; see :meth:`QueueLauncher.poll`."""
+        if not jobs:
+            return {}
+        numbers = sorted({job_number(job) for job in jobs})
+        command = ["squeue", "--noheader", "--array", "--states=all", "--format=%i %T", f"--jobs={','.join(numbers)}"]
+        try:
+            process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if process.returncode and "Invalid job id" not in process.stderr:
+            return None
+        names = dict(line.split()[:2] for line in process.stdout.splitlines() if len(line.split()) >= 2)
+        return {job: JobState(names[job], names[job] in ENDED) if job in names else GONE for job in jobs}
 
     @staticmethod
     def cancel_command(jobs: list[str]) -> str:
@@ -121,3 +135,32 @@ def _error_line(error: Exception) -> str:
     """The line of sbatch's output that says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if "error" in line.lower()]
     return (lines or str(error).splitlines())[-1].removeprefix("sbatch: ").removeprefix("error: ")
+
+
+def job_number(job: str) -> str:
+    """The number of a job or of the array that it is part of.
+
+    >>> job_number("12"), job_number("12_3")
+    ('12', '12')
+    """
+    return job.partition("_")[0]
+
+
+class SlurmJob(Job):
+    """Executes its runs; requeues itself when SLURM signals that the time limit is near."""
+
+    warning = signal.SIGUSR2
+
+    def count_restarts(self) -> int:
+        """How often SLURM has restarted this job."""
+        return int(os.environ.get("SLURM_RESTART_COUNT", 0))
+
+    def requeue(self) -> None:
+        """Put this job back into the queue, which ends it."""
+        array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+        job = f"{array}_{task}" if array else os.environ["SLURM_JOB_ID"]
+        print(f"job {job} reaches its time limit and is requeued", flush=True)
+        try:
+            subprocess.run(["scontrol", "requeue", job], check=True, timeout=60)
+        except (OSError, subprocess.SubprocessError) as error:  # in a container there may be no scontrol
+            print(f"job {job} could not be requeued ({error}); start the same command again to resume", flush=True)

@@ -20,7 +20,7 @@ from aswd.utils.tables import table
 MAX_SWEEPS = 20  # newest sweeps that are searched for active ones
 MAX_ROWS = 30
 WAITING = "waiting"
-STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.INTERRUPTED, WAITING)  # in the order of the summary
+STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.DAMAGED, RunState.INTERRUPTED, WAITING)  # in the order of the summary
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,8 @@ def report(progress: Progress, now: datetime) -> str:
                 rows.append((planned.title, run.seed, state, f"step {step}" + (f" of {planned.steps}" if planned.steps else "")))
             elif state == RunState.FAILED:
                 rows.append((planned.title, run.seed, state, run.status["reason"] if run.status else ""))
+            elif state == RunState.DAMAGED:
+                rows.append((planned.title, run.seed, state, run.damage()))
     if rows:
         lines.append(table(("run", "seed", "state", ""), rows[:MAX_ROWS]))
     if len(rows) > MAX_ROWS:

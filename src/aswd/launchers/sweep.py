@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from aswd.runs.locks import Locks, is_held
 from aswd.runs.store import Run, RunState, batch_name
-from aswd.utils.files import read_json, write_json
+from aswd.utils.files import open_regular, read_json, write_json
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
@@ -54,7 +54,7 @@ class Planned:
         pending = [other.seed for other in self.runs if other.state is not RunState.DONE]
         for folder in (self.folder / batch_name(pending) if pending else run.folder, run.folder):
             try:
-                with (folder / "metrics.csv").open("rb") as file:
+                with open_regular(folder / "metrics.csv") as file:
                     file.seek(max(0, file.seek(0, 2) - 4096))
                     first = file.read().splitlines()[-1].partition(b",")[0]
             except (OSError, IndexError):
@@ -71,6 +71,16 @@ class Sweep:
     content: dict[str, Any]
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the record is not damaged."""
+        try:
+            count = len([run.runs for run in self.planned if run.steps is None or run.steps >= 0])
+            indices = [index for job in self.jobs.values() for index in job]
+            return self.started.year > 0 and isinstance(self.launcher, str) and all(0 <= index < count for index in indices)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            return False
+
+    @property
     def is_running(self) -> bool:
         """Whether the command that started it still runs."""
         return is_held(self.folder / "lock")
@@ -78,7 +88,7 @@ class Sweep:
     @property
     def started(self) -> datetime:
         """When it was started."""
-        return datetime.fromisoformat(self.content["began"])
+        return datetime.fromisoformat(self.content["began"]).astimezone()
 
     @property
     def launcher(self) -> str:
@@ -103,9 +113,9 @@ class Sweep:
 def sweeps(output_dir: str | Path) -> Iterator[Sweep]:
     """The sweeps of a store, newest first; damaged records are skipped."""
     for path in sorted(Path(output_dir, "sweeps").glob("*/sweep.json"), reverse=True):
-        content = read_json(path)
-        if content is not None and {"began", "planned", "launcher"} <= set(content):
-            yield Sweep(path.parent, content)
+        sweep = Sweep(path.parent, read_json(path) or {})
+        if sweep.is_sound:
+            yield sweep
 
 
 class SweepRecord:

@@ -17,7 +17,7 @@ from aswd.config.schemas import TrainerConfig
 from aswd.runs.locks import Locks
 from aswd.runs.recorder import evaluation_is_due, is_last_step
 from aswd.runs.signals import Interrupted, StopRequest
-from aswd.utils.files import digest, set_aside, write_atomically, write_text
+from aswd.utils.files import digest, read_bytes, set_aside, write_atomically, write_text
 
 KEPT = 2
 _NAME = "step=" + 9 * "[0-9]"  # as a pattern; those of a ModelCheckpoint may lie beside them
@@ -32,19 +32,32 @@ def latest_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that is whole; a damaged one is named and set aside."""
     for path in sorted(folder.glob(f"{_NAME}.ckpt"), reverse=True):
         seal = path.with_suffix(".sha256")
-        if _is_sealed(path, seal):
+        if not _is_sealed(path, seal):
+            damage = "is damaged or incomplete"
+        elif not _is_plain(path):
+            damage = "holds more than tensors and plain values, which could run code, and was not loaded"
+        else:
             return path
         aside = set_aside(path)
         seal.unlink(missing_ok=True)
-        print(f"aswd: the checkpoint {path} is damaged or incomplete; it was set aside as {aside.name}", file=sys.stderr)
+        print(f"aswd: the checkpoint {path} {damage}; it was set aside as {aside.name}", file=sys.stderr)
     return None
 
 
 def _is_sealed(path: Path, seal: Path) -> bool:
     try:
-        return seal.read_bytes().strip() == digest(path).encode()
+        return read_bytes(seal).strip() == digest(path).encode()
     except OSError:
         return False
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether the file can be loaded without running code of its own."""
+    try:
+        torch.load(path, weights_only=True, map_location="cpu", mmap=True)
+    except Exception:
+        return False
+    return True
 
 
 def remove_checkpoints(folder: Path) -> None:
@@ -140,6 +153,8 @@ class Checkpoints(Checkpoint):
 
     def save(self, trainer: Trainer) -> None:
         """Write a checkpoint and drop those that are not needed any more; of several processes all take part, and the first writes."""
+        if self.request.number is not None:
+            self.request.answer()
         path = checkpoint_path(self.folder, trainer.global_step)
         self._last = time.monotonic()
         if not trainer.is_global_zero:

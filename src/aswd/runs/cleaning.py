@@ -46,10 +46,10 @@ def _runs(output_dir: Path) -> Iterator[Rubbish]:
         state = run.state
         if state is RunState.RUNNING:
             continue
-        if state is RunState.FAILED:
+        if state is RunState.FAILED and run.record is None:
             yield Rubbish(run.folder, f"failed: {run.status['reason']}", run.lock)
-        elif state is RunState.DONE and (damage := run.damage()) is not None:
-            yield Rubbish(run.folder, f"damaged: {damage}", run.lock)
+        elif state is RunState.DAMAGED:
+            yield Rubbish(run.folder, f"damaged: {run.damage()}", run.lock)
         elif state is RunState.DONE and (run.folder / "checkpoints").exists():
             yield Rubbish(run.folder / "checkpoints", "checkpoints of a finished run", run.lock)
         yield from _leftovers(run.folder, run.lock)
@@ -72,7 +72,7 @@ def _leftovers(folder: Path, lock: Path | None) -> Iterator[Rubbish]:
     for path in sorted(folder.rglob("*")):
         if _ASIDE.fullmatch(path.name):
             yield Rubbish(path, "was set aside", lock)
-        elif path.is_file() and _HALF_WRITTEN.fullmatch(path.name) and time.time() - path.stat().st_mtime > SILENCE:
+        elif _HALF_WRITTEN.fullmatch(path.name) and time.time() - path.lstat().st_mtime > SILENCE:
             yield Rubbish(path, "partial file of a dead process", lock)
         elif path == lock and not is_held(path):
             yield Rubbish(path, "lock of a dead process", lock)

@@ -22,7 +22,6 @@ from aswd.config.run import RunConfig, canonical, seeds_of
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.runs.devices import has_several, restore
-from aswd.runs.headline import shown_headline
 from aswd.runs.locks import LockLost, Locks
 from aswd.runs.processes import build, threads, trainer_arguments
 from aswd.runs.progress import ProgressBar
@@ -33,10 +32,11 @@ from aswd.runs.store import Run, RunState, batch_name
 from aswd.tasks.base import Diverged
 from aswd.tasks.registry import task_class
 from aswd.utils.errors import UserError
-from aswd.utils.files import set_aside, write_text
-from aswd.utils.imports import import_objects
+from aswd.utils.files import read_bytes, set_aside, write_text
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.quiet import quiet
+from aswd.utils.registry import import_objects
+from aswd.utils.secrets import mask_options, mask_text
 
 # By name: tracking stands on this package.
 build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.loggers:build_loggers:log_result:finish_loggers")
@@ -44,7 +44,7 @@ build_loggers, log_result, finish_loggers = import_objects("aswd.tracking.logger
 
 @dataclass
 class RunResult:
-    """The result of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere) or ``interrupted``."""
+    """The result of one seed: ``done``, ``skipped``, ``failed``, ``running`` (elsewhere), ``queued`` or ``interrupted``."""
 
     status: str
     run: Run
@@ -88,31 +88,28 @@ def execute_run(spec: RunConfig, request: StopRequest | None = None, profiler: P
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0]
+    return mask_text(f"{type(error).__name__}: {str(error).strip() or 'no message'}".splitlines()[0])
 
 
 def _made_with(run: Run) -> str:
-    """The result of a finished run and, where code from outside took part, which."""
-    result = run.result
-    shown = [f"{name} {value:.4g}" for name, value in [shown_headline(result)]] if result.get("headline") else []
-    code = [f"{part} by {info['module']} {info['digest'][:8]}" for part, info in result.get("code", {}).items()]
-    return ", ".join([*shown, *([f"made with {', '.join(code)}"] if code else [])])
+    """The code from outside that took part in a finished run, if any did."""
+    code = [f"{part} by {info['module']} {info['digest'][:8]}" for part, info in run.result.get("code", {}).items()]
+    return f"made with {', '.join(code)}" if code else ""
 
 
 def _claim(run: Run, locks: Locks, force: bool) -> str | None:
     """Acquire the lock of a run; ``None``, or the status of a run that is not to be executed."""
-    if not force and run.state is RunState.DONE and run.damage() is None:
+    if not force and run.state is RunState.DONE:
         return "skipped"
     if not locks.acquire(run.lock):
         return "running"
+    if not force and run.is_done:  # by another process in the meantime
+        locks.release([run.lock])
+        return "skipped"
     damage = run.set_aside_if_damaged()
     if damage is not None:
         print(f"aswd: {damage}", file=sys.stderr)
-    status = run.status  # again: another process may have finished it in the meantime
-    if status is not None and status["status"] == RunState.DONE and not force:
-        locks.release([run.lock])
-        return "skipped"
-    run.forget_outcome()
+    run.start_over()
     if force:
         remove_checkpoints(run.folder / "checkpoints")
     return None
@@ -172,8 +169,8 @@ def _batch_of(spec: RunConfig, pending: list[int]) -> list[int]:
 def _seeds_of(config: Path) -> list[int]:
     """The seeds of a batch by its configuration; none, where that is damaged, and then it is set aside."""
     try:
-        return seeds_of(yaml.safe_load(config.read_text(encoding="utf-8")))
-    except (OSError, TypeError, AttributeError, ValueError, yaml.YAMLError):
+        return seeds_of(yaml.safe_load(read_bytes(config).decode("utf-8")))
+    except (OSError, TypeError, AttributeError, ValueError, RecursionError, yaml.YAMLError):
         print(f"aswd: {config} is damaged; it was set aside as {set_aside(config).name}", file=sys.stderr)
         return []
 
@@ -193,6 +190,8 @@ def _fit(
     if len(spec.seeds) > 1:
         write_text(folder / "config.yaml", spec.to_yaml())
     task, data = build(spec)
+    if request.number is not None:
+        raise Interrupted(request.number, 0)
     if has_several(spec.trainer.devices):
         request.share()
     metrics = MetricHistory(spec.seeds)
@@ -209,7 +208,7 @@ def _fit(
             callbacks=[recorder, *bar, *(instantiate(node) for node in spec.callbacks.values()), checkpoints],
             default_root_dir=folder,
         )
-        trainer.fit(task, datamodule=data, ckpt_path=checkpoint)
+        trainer.fit(task, datamodule=data, ckpt_path=checkpoint, weights_only=True)
         if has_several(spec.trainer.devices):
             restore(task, recorder, folder / "checkpoints")
         result = _result(spec, task, recorder)
@@ -221,8 +220,7 @@ def _fit(
             run, final = Run.of(spec, seed), _final(task, metrics, seed)
             samples = task.samples(spec.seeds.index(seed)) if hasattr(task, "samples") else {}
             run.finish(metrics, samples, {**result, "seed": seed, "final": final})
-            shown = list(final)[-1]  # the headline, or its logarithm
-            done.append(RunResult("done", run, f"{shown} {final[shown]:.4g}"))
+            done.append(RunResult("done", run))
         failed = False
         _tolerating("the mirror", lambda: log_result(mirrors, metrics, images, result))
     finally:
@@ -264,7 +262,7 @@ def _result(spec: RunConfig, task: LightningModule, recorder: Recorder) -> dict[
         "replicas": len(spec.seeds),
         "steps": recorder.metrics.steps[-1],
         "settings": {name: plain[name] for name in ("task", "data", "distance")},
-        "identity": canonical(spec.identity),
+        "identity": mask_options(canonical(spec.identity)),
         "code": spec.code,
         "device": device_name(task.device),
         "threads": worker_count(),

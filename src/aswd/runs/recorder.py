@@ -13,8 +13,8 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_text
-from aswd.utils.imports import import_objects
 from aswd.utils.metric_history import MetricHistory
+from aswd.utils.registry import import_objects
 from aswd.utils.statistics import mean_and_band
 
 PACE = "seconds_per_iteration"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aswd.runs.store import Run, RunState
+from aswd.runs.store import Run, RunState, read_result
 
 if TYPE_CHECKING:
     import pandas
@@ -20,8 +20,8 @@ def runs(output_dir: str | Path = "outputs") -> Iterator[Run]:
 
 
 def records(output_dir: str | Path = "outputs") -> pandas.DataFrame:
-    """One row per run: task, data, distance, key, seed, state, folder, the reason of a failure; for finished runs also their final metrics
-    (under their own names), options (``distance.penalty``), all that is in their key (``identity``) and provenance.
+    """One row per run: task, data, distance, key, seed, state, folder, the reason of a failure or what is damaged; for finished runs also
+    their final metrics (under their own names), options (``distance.penalty``), all that is in their key (``identity``) and provenance.
     """
     import pandas
 
@@ -32,13 +32,17 @@ def records(output_dir: str | Path = "outputs") -> pandas.DataFrame:
 
 def _row(run: Run) -> dict[str, Any]:
     task, data, distance, key = run.folder.parts[-5:-1]
-    state, status = run.state, run.status or {}
+    record = run.record
+    state = RunState.DONE if record == run.folder else run.state
+    reason = run.status["reason"] if state is RunState.FAILED else None
+    if state is RunState.DAMAGED:
+        reason = f"{run.damage()}; the next start executes the run again"
+    elif record is not None and state is not RunState.DONE:
+        reason = f"finished before; executed again: {state}" + (f", {reason}" if reason else "")
+        state = RunState.DONE
     row = {"task": task, "data": data, "distance": distance, "key": key, "seed": run.seed, "state": str(state), "folder": str(run.folder)}
-    row["reason"] = status.get("reason")
-    result = run.result
-    if state is RunState.DONE and not (result and (run.folder / "metrics.csv").exists()):
-        row |= {"state": "damaged", "reason": "its record is incomplete; the next start executes the run again"}
-    for name, value in result.items():
+    row["reason"] = reason
+    for name, value in read_result(record).items():
         if name == "final":
             row |= value
         elif name == "identity":
@@ -58,6 +62,6 @@ def curves(frame: pandas.DataFrame) -> pandas.DataFrame:
 
     parts = []
     for row in frame[frame["state"] == "done"].itertuples():
-        part = pandas.read_csv(Path(row.folder, "metrics.csv"))
-        parts.append(part.assign(task=row.task, data=row.data, distance=row.distance, key=row.key))
+        if (run := Run(Path(row.folder))).record is not None:
+            parts.append(run.metrics().assign(task=row.task, data=row.data, distance=row.distance, key=row.key))
     return pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame()

@@ -1,15 +1,21 @@
-"""Ctrl-C and SIGTERM as a request: finish the step, save, leave."""
+"""Ctrl-C and SIGTERM as a request: finish the step, save, leave; and SIGTERM as an order where that takes too long."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import select
 import signal
+import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GRACE = 5.0  # seconds after SIGTERM in which a run must reach the end of a step
+SAVING = 60.0  # further seconds in which it may save
 
 
 class Interrupted(Exception):
@@ -26,37 +32,43 @@ class Interrupted(Exception):
 class StopRequest:
     """Whether a signal requests this process to stop, and which; a second Ctrl-C stops it at once.
 
-    One serves all runs of a call: a request that comes while a run writes its record is kept for the runs after it.
+    One serves all runs of a call: a request that comes while a run writes its record is kept for the runs after it. After a SIGTERM that
+    is not answered within :data:`GRACE` seconds, by a step or a check, the process exits: data sets, evaluations and figures may take
+    minutes in which no handler of Python's runs. What is on the disk then is what a kill leaves, and the same command resumes.
 
     Args:
         also: a further signal that asks to stop, such as that of a cluster before a job's time is over.
     """
 
     def __init__(self, also: signal.Signals | None = None) -> None:
-        self._number = 0
-        self._shared: Any = None  # instead, where other processes are to see it
+        self._values: Any = [0, 0]  # the signal, and whether it was answered; shared where other processes are to see it
         self._listens = True
         self._signals = SIGNALS if also is None else (*SIGNALS, also)
+        self._wake: int | None = None  # a pipe to the thread that watches
 
     @property
     def number(self) -> int | None:
         """The signal; ``None`` where there was none."""
-        return (self._number if self._shared is None else self._shared.value) or None
+        return self._values[0] or None
 
     @number.setter
     def number(self, number: int | None) -> None:
-        if self._shared is None:
-            self._number = number or 0
-        else:
-            self._shared.value = number or 0
+        self._values[0] = number or 0
+        if self._wake is not None:
+            with suppress(OSError):
+                os.write(self._wake, b"\0")
+
+    def answer(self) -> None:
+        """Say that the request was seen, and that saving may take a while."""
+        self._values[1] = 1
 
     def share(self) -> None:
         """Let processes that are spawned with this object see the request; they do not listen to signals themselves."""
-        if self._shared is None:
-            self._shared = multiprocessing.get_context("spawn").Value("i", self._number, lock=False)
+        if isinstance(self._values, list):
+            self._values = multiprocessing.get_context("spawn").Array("i", self._values, lock=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_listens": False}
+        return {**self.__dict__, "_listens": False, "_wake": None}
 
     @contextmanager
     def listening(self) -> Iterator[StopRequest]:
@@ -65,12 +77,13 @@ class StopRequest:
             yield self
             return
         former = {number: signal.getsignal(number) for number in self._signals}
-        try:
-            self.take_over()
-            yield self
-        finally:
-            for number, handler in former.items():
-                signal.signal(number, handler)
+        with self._watched():
+            try:
+                self.take_over()
+                yield self
+            finally:
+                for number, handler in former.items():
+                    signal.signal(number, handler)
 
     def take_over(self) -> None:
         """Handle the signals, also where Lightning, which would exit without a checkpoint, has installed its own handlers."""
@@ -82,3 +95,37 @@ class StopRequest:
         if self.number is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.number = number
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Watch from a thread, which hears of signals while the main thread is in a call that runs no handlers."""
+        if self._wake is not None:  # the caller watches
+            yield
+            return
+        end, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        wakeup, closed = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False), threading.Event()
+        thread = threading.Thread(target=self._watch, args=(end, closed), name="aswd-signals", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            closed.set()
+            signal.set_wakeup_fd(wakeup)
+            wake, self._wake = self._wake, None
+            os.close(wake)  # wakes the thread, for good
+            thread.join()
+            os.close(end)
+
+    def _watch(self, pipe: int, closed: threading.Event) -> None:
+        deadline = None
+        while not closed.is_set():
+            ready, _, _ = select.select([pipe], [], [], None if deadline is None else 0.1)
+            signals = os.read(pipe, 64) if ready else b""
+            if deadline is None and (signal.SIGTERM in signals or self.number == signal.SIGTERM):
+                deadline = time.monotonic() + GRACE
+            if deadline is not None and time.monotonic() > deadline + SAVING * self._values[1] and not closed.is_set():
+                print(f"aswd: SIGTERM was not answered within {GRACE:g} s: stopped at once; the same command resumes", file=sys.stderr)
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(128 + signal.SIGTERM)

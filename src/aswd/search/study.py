@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aswd.config.composition import CommandLine, plan_runs
+from aswd.config.memory import check_memory
 from aswd.config.run import RunConfig
 from aswd.runs import RunState
 from aswd.runs.execution import execute_run
-from aswd.runs.headline import shown_headline
 from aswd.runs.locks import Locks
 from aswd.runs.signals import StopRequest
 from aswd.search import summary
@@ -74,6 +74,8 @@ class Search:
             runs = [self.run_config({**first, axis.option: value}) for value in axis.extremes]
             if len({run.key for run in runs}) == 1:
                 raise UserError(f"--over must name an option that changes the numbers of a run; got {axis.option!r}")
+            for run in runs:
+                check_memory(run)
         return runs[0]
 
     def folder(self, run: RunConfig) -> Path:
@@ -144,8 +146,8 @@ def _optimize(study: Study, search: Search, trials: int) -> int:
             study.tell(trial, state=_states().FAIL)
             print(f"{title}: {len(failed)} of {len(results)} seeds failed, {reason}", flush=True)
         else:
-            name, _ = shown_headline(results[0].run.result)
-            finals = [shown_headline(result.run.result)[1] for result in results]
+            name = results[0].run.headline[0]
+            finals = [result.run.headline[1] for result in results]
             study.set_user_attr("value", name)
             trial.set_user_attr("finals", finals)
             study.tell(trial, float(np.mean(finals)))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from aswd.data.configs import ShapesConfig
 from aswd.metrics import exact_wasserstein, free_support_barycenter
 from aswd.tasks import barycenter_figures, flow_figures
+from aswd.tasks.base import exact_bytes
 from aswd.tasks.batches import as_clouds
 from aswd.tasks.configs import BarycenterConfig
 from aswd.tasks.particles import ParticleTask
@@ -53,13 +54,27 @@ class Barycenter(ParticleTask):
     @classmethod
     def check(cls, config: BarycenterConfig, data: ShapesConfig, distance: nn.Module) -> None:
         try:
-            config.mixtures(len(data.shapes))
+            config.num_mixtures(len(data.shapes))
         except ValueError as error:
             raise ValueError(f"task.{error}") from None
         sizes = {*data.sizes, config.num_particles or max(data.sizes)}
         if getattr(distance, "reduction", "mean") == "sum" and len(sizes) > 1:
             given = ", ".join(map(str, sorted(sizes)))
             raise ValueError(f"distance.reduction must be 'mean' where clouds and particles differ in number; got 'sum' for {given}")
+
+    @classmethod
+    def problem(cls, config: BarycenterConfig, data: ShapesConfig) -> tuple[int, int, int, int]:
+        """Of the pairs of a mixture and a cloud at least one per mixture."""
+        if not hasattr(data, "sizes"):
+            return super().problem(config, data)
+        n = config.num_particles or max(data.sizes)
+        return config.num_mixtures(len(data.shapes)), n, max(data.sizes), data.sources[0].dim
+
+    @classmethod
+    def num_bytes(cls, config: BarycenterConfig, data: ShapesConfig, distance: nn.Module, seeds: int) -> int:
+        """Particles of all mixtures with gradient and moments of Adam, the exact barycenters, and an exact W2."""
+        mixtures, n, m, dim = cls.problem(config, data)
+        return 20 * seeds * mixtures * n * dim + exact_bytes(n, m)
 
     def setup(self, stage: str) -> None:
         self.initialise(as_clouds(self.first_batch(), len(self.seeds)))

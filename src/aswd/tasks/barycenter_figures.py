@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aswd.tasks import canvas
+from aswd.tasks import figures
 
 _CORNERS = np.array([[0.5, np.sqrt(3) / 2], [0, 0], [1, 0]])  # of the triangle: first cloud at the top, then left and right
 _RED, _GREEN, _BLUE = (0.85, 0.1, 0.1), (0.1, 0.65, 0.15), (0.1, 0.2, 0.85)
@@ -57,19 +57,19 @@ def colours(weights: np.ndarray) -> np.ndarray:
 
 def triangle(path: Path, points: np.ndarray, weights: np.ndarray, title: str) -> Path:
     """Barycenters ``[W, N, 2]`` of three clouds, each at the position of its weights."""
-    figure, axes = canvas.figure(8, 7.5)
+    figure, axes = figures.figure(8, 7.5)
     _, size = _box(points)
     side = 2 * size / weights[weights > 0].min()  # the least weight is one step of the grid
     for cloud, position, colour in zip(points, weights @ _CORNERS * side, colours(weights), strict=True):
         axes.scatter(*(cloud + position).T, s=2, color=colour, linewidths=0)
     axes.set(aspect="equal", xticks=[], yticks=[], title=title)
     axes.axis("off")
-    return canvas.save(figure, path)
+    return figures.save(figure, path)
 
 
 def strip(path: Path, ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray, title: str) -> Path:
     """Barycenters ``[W, N, 2]`` along the weights, over the exact ones."""
-    figure, axes = canvas.figure(1.5 * len(weights), 3.8, columns=len(weights), rows=2)
+    figure, axes = figures.figure(1.5 * len(weights), 3.8, columns=len(weights), rows=2)
     box = _box(ours, theirs)
     for line, name, points in zip(axes, ("barycenter", "exact"), (ours, theirs), strict=True):
         for panel, cloud, colour in zip(line, points, colours(weights), strict=True):
@@ -78,20 +78,20 @@ def strip(path: Path, ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray,
     for panel, mixture in zip(axes[0], weights, strict=True):
         panel.set_title(", ".join(f"{weight:.3g}" for weight in mixture), fontsize="small")
     figure.suptitle(title)
-    return canvas.save(figure, path)
+    return figures.save(figure, path)
 
 
 def row(path: Path, ours: np.ndarray, theirs: np.ndarray, clouds: Sequence[np.ndarray], weights: np.ndarray, title: str) -> Path:
     """The clouds, their one barycenter ``[N, 2]`` and the exact one."""
     panels = [*zip(clouds, [f"{weight:.3g}" for weight in weights], np.eye(len(clouds)), strict=True)]
     panels += [(ours, "barycenter", weights), (theirs, "exact", weights)]
-    figure, axes = canvas.figure(2.4 * len(panels), 2.9, columns=len(panels))
+    figure, axes = figures.figure(2.4 * len(panels), 2.9, columns=len(panels))
     box = _box(ours, theirs, *clouds)
     for panel, (points, name, mixture) in zip(axes, panels, strict=True):
         _dots(panel, points, colours(mixture[None])[0], box)
         panel.set_title(name)
     figure.suptitle(title)
-    return canvas.save(figure, path)
+    return figures.save(figure, path)
 
 
 def animation(path: Path, points: np.ndarray, weights: np.ndarray) -> Path:
@@ -101,7 +101,7 @@ def animation(path: Path, points: np.ndarray, weights: np.ndarray) -> Path:
     order = there + there[-2:0:-1]
     durations = [900 if index in (0, len(points) - 1) else 120 for index in order]
     middle, size = _box(points)
-    return canvas.animation(path, [[(points[index] - middle, shades[index])] for index in order], size, durations)
+    return figures.animation(path, [[(points[index] - middle, shades[index])] for index in order], size, durations)
 
 
 def _box(*clouds: np.ndarray) -> tuple[np.ndarray, float]:

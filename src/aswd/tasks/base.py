@@ -82,6 +82,16 @@ class Task(LightningModule, ABC):
             ValueError: they do not.
         """
 
+    @classmethod
+    def problem(cls, config: Any, data: Any) -> tuple[int, int, int, int]:
+        """Pairs of sample sets that a seed hands to the distance in a step, samples on both sides, and their dimension; 0: unknown."""
+        return 0, 0, 0, 0
+
+    @classmethod
+    def num_bytes(cls, config: Any, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Least memory of a run of so many seeds at once in bytes, besides its data and its distance; 0: unknown."""
+        return 0
+
     @property
     @abstractmethod
     def num_steps(self) -> int:
@@ -164,6 +174,11 @@ class Task(LightningModule, ABC):
         if not held:
             return None
         return torch.stack([value.flatten(1).square().sum(1) for value in held]).sum(0).sqrt()
+
+
+def exact_bytes(n: int, m: int) -> int:
+    """Memory of an exact W2 in bytes: costs and, of more than a thousand samples, a plan in float64."""
+    return (8 if max(n, m) <= 1000 else 16) * n * m
 
 
 def _build(described: Mapping[str, Any], seeds: list[int]) -> nn.Module:

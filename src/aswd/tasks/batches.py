@@ -1,4 +1,4 @@
-"""Batches as data modules hand them out, brought to the one shape that tasks compute with."""
+"""Batches as data modules hand them out, brought to the one shape that tasks compute with; images as bytes and as numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aswd.tasks.pixels import from_bytes, from_unit
+PIXEL_RANGES: dict[str, tuple[float, float]] = {"unit": (0.0, 1.0), "symmetric": (-1.0, 1.0)}
+
+
+def from_bytes(images: Tensor, pixel_range: str) -> Tensor:
+    """uint8 to float32: 0 becomes the lower end of the range, 255 the upper one."""
+    low, high = PIXEL_RANGES[pixel_range]
+    return images.float() * ((high - low) / 255) + low
+
+
+def from_unit(images: Tensor, pixel_range: str) -> Tensor:
+    """Images within [0, 1], within ``pixel_range``."""
+    low, high = PIXEL_RANGES[pixel_range]
+    return images if (low, high) == (0, 1) else images * (high - low) + low
+
+
+def to_bytes(images: Tensor, pixel_range: str) -> Tensor:
+    """The nearest bytes; values outside of the range become its nearer end, and do not wrap around.
+
+    >>> to_bytes(torch.tensor([-1.5, -1.0, 0.0, 1.0, 1.5]), "symmetric")
+    tensor([  0,   0, 128, 255, 255], dtype=torch.uint8)
+    """
+    low, high = PIXEL_RANGES[pixel_range]
+    return ((images.float() - low) * (255 / (high - low))).round().clamp(0, 255).to(torch.uint8)
 
 
 def as_points(batch: Any, replicas: int) -> Tensor:
@@ -44,7 +66,7 @@ def as_images(batch: Any, replicas: int, pixel_range: str = "unit") -> Tensor:
         batch: images ``[R, B, C, H, W]``, or ``[B, C, H, W]``, which all replicas share; uint8, or floating point within [0, 1]; or a
             tuple with the images first, as of images and labels.
         replicas: R.
-        pixel_range: a name of :data:`~aswd.tasks.pixels.PIXEL_RANGES`.
+        pixel_range: a name of :data:`~aswd.tasks.batches.PIXEL_RANGES`.
 
     Raises:
         ValueError: another shape.

@@ -15,7 +15,7 @@ from aswd.distances import Wasserstein
 from aswd.metrics import exact_wasserstein
 from aswd.tasks import color_figures
 from aswd.tasks.alignment import averaged_alignment, barycentric_projection
-from aswd.tasks.base import Task
+from aswd.tasks.base import Task, exact_bytes
 from aswd.tasks.batches import as_points
 from aswd.tasks.configs import ColorTransferConfig
 from aswd.utils.metric_history import MetricHistory
@@ -62,6 +62,17 @@ class ColorTransfer(Task):
         self._photographs: tuple[Photograph, Photograph] | None = None
         self._source_palette: Palette | None = None
         self._values: Tensor | None = None
+
+    @classmethod
+    def problem(cls, config: ColorTransferConfig, data: Any) -> tuple[int, int, int, int]:
+        return (1, data.num_colors, data.num_colors, 3) if hasattr(data, "num_colors") else super().problem(config, data)
+
+    @classmethod
+    def num_bytes(cls, config: ColorTransferConfig, data: Any, distance: nn.Module, seeds: int) -> int:
+        """An exact W2 and, for an alignment, the values of both palettes along all directions."""
+        _, n, m, _ = cls.problem(config, data)
+        directions = getattr(getattr(distance, "directions", None), "num_projections", 1) if config.method == "alignment" else 0
+        return exact_bytes(n, m) + 4 * directions * (n + m)
 
     @property
     def num_steps(self) -> int:

@@ -5,25 +5,26 @@ They stand apart from the tasks, which import Lightning: a configuration is chec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from aswd.data.priors import check_prior
 from aswd.nets.mlp import OUTPUTS
-from aswd.tasks.mixtures import check_mixture, check_steps, mixtures
-from aswd.tasks.pixels import PIXEL_RANGES
-from aswd.utils.checks import check_at_least, check_choice
-from aswd.utils.fields import neutral
+from aswd.tasks.batches import PIXEL_RANGES
+from aswd.tasks.mixtures import check_mixture, check_steps, mixtures, num_mixtures
+from aswd.utils.fields import SWITCH, Options, neutral, option
 
-SOURCES = ("normal", "uniform")
-DISCRIMINATOR_STEPS = ("separate", "joint")
-METHODS = ("alignment", "flow")
+MAX_STEPS = 10**9
+
+
+def _betas(*default: float) -> list[float]:
+    return option(list(default), length=2, at_least=0, below=1)
 
 
 @dataclass
-class ParticleConfig:
+class ParticleConfig(Options):
     """Options of such a task; the defaults are those of the released flow.
 
     Args:
@@ -38,27 +39,14 @@ class ParticleConfig:
     """
 
     name: str
-    iterations: int = 2000
-    lr: float = 0.002
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
-    source: str = "normal"
-    source_scale: float = 1.0
-    num_particles: int | None = None
-    evaluate_every: int = 5
+    iterations: int = option(2000, at_least=1, at_most=MAX_STEPS)
+    lr: float = option(0.002, above=0)
+    betas: list[float] = _betas(0.9, 0.999)
+    source: str = option("normal", choices=("normal", "uniform"))
+    source_scale: float = option(1.0, above=0)
+    num_particles: int | None = option(None, at_least=1)
+    evaluate_every: int = option(5, at_least=1)
     images: bool = neutral(True)
-
-    def __post_init__(self) -> None:
-        check_at_least("iterations", self.iterations, 1, whole=True)
-        if self.iterations > 10**9:
-            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
-        check_choice("source", self.source, SOURCES)
-        check_at_least("source_scale", self.source_scale, 0, strictly=True)
-        if self.num_particles is not None:
-            check_at_least("num_particles", self.num_particles, 1, whole=True)
-        check_at_least("evaluate_every", self.evaluate_every, 1, whole=True)
 
 
 @dataclass
@@ -71,11 +59,7 @@ class FlowConfig(ParticleConfig):
 
     data_kind: ClassVar[str] = "points"
     name: str = "flow"
-    num_frames: int = neutral(40)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least("num_frames", self.num_frames, 0, whole=True)
+    num_frames: int = neutral(40, at_least=0)
 
 
 @dataclass
@@ -93,21 +77,24 @@ class BarycenterConfig(ParticleConfig):
 
     data_kind: ClassVar[str] = "clouds"
     name: str = "barycenter"
-    iterations: int = 500
-    lr: float = 0.02
-    source: str = "uniform"
-    evaluate_every: int = 50
+    iterations: int = option(500, at_least=1, at_most=MAX_STEPS)
+    lr: float = option(0.02, above=0)
+    source: str = option("uniform", choices=("normal", "uniform"))
+    evaluate_every: int = option(50, at_least=1)
     weights: list[float] | None = None
-    grid: int | None = None
-    strip: int | None = None
-    power: float = 2.0
+    grid: int | None = option(None, at_least=1)
+    strip: int | None = option(None, at_least=1)
+    power: float = option(2.0, at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_steps(self.weights, self.grid, self.strip)
         if self.weights is not None:
             check_mixture(self.weights)
-        check_at_least("power", self.power, 1)
+
+    def num_mixtures(self, num_clouds: int) -> int:
+        """How many barycenters there are."""
+        return num_mixtures(self.weights, self.grid, self.strip, num_clouds)
 
     def mixtures(self, num_clouds: int) -> np.ndarray:
         """The weights of all barycenters, ``[W, num_clouds]``."""
@@ -115,7 +102,7 @@ class BarycenterConfig(ParticleConfig):
 
 
 @dataclass
-class GenerativeConfig:
+class GenerativeConfig(Options):
     """Options that the generative tasks share; the defaults are the paper's.
 
     Args:
@@ -133,28 +120,16 @@ class GenerativeConfig:
 
     data_kind: ClassVar[str] = "images"
     name: str = ""
-    epochs: int = 200
-    iterations: int | None = None
-    batch_size: int = 512
-    lr: float = 0.0005
-    betas: list[float] = field(default_factory=lambda: [0.5, 0.999])
-    latent_dim: int = 32
-    clip_grad_norm: float | None = None
+    epochs: int = option(200, at_least=1)
+    iterations: int | None = option(None, at_least=1, at_most=MAX_STEPS)
+    batch_size: int = option(512, at_least=2)
+    lr: float = option(0.0005, above=0)
+    betas: list[float] = _betas(0.5, 0.999)
+    latent_dim: int = option(32, at_least=1)
+    clip_grad_norm: float | None = option(None, above=0)
     compile: bool = neutral(False)
-    num_samples: int = neutral(64)
+    num_samples: int = neutral(64, at_least=1)
     images: bool = neutral(True)
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "iterations", "batch_size", "latent_dim", "num_samples"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
-        if self.batch_size < 2:
-            raise ValueError(f"batch_size must be a whole number of at least 2; got {self.batch_size}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
-        if self.clip_grad_norm is not None:
-            check_at_least("clip_grad_norm", self.clip_grad_norm, 0, strictly=True)
 
 
 @dataclass
@@ -181,27 +156,16 @@ class GanConfig(GenerativeConfig):
 
     name: str = "gan"
     last_relu: bool = True
-    pixel_range: str = "unit"
-    discriminator_steps: str = "separate"
-    pretraining_steps: int = 1000
-    width: int = 64
-    evaluate_epochs: int = 10
-    evaluate_every: int | None = None
-    fid: str = "auto"
-    num_fid_samples: int = 20_000
-    fid_weights: str | None = neutral(None)
-    fid_cache_dir: str = neutral("data/statistics")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("discriminator_steps", self.discriminator_steps, DISCRIMINATOR_STEPS)
-        check_choice("pixel_range", self.pixel_range, PIXEL_RANGES)
-        self.fid = check_switch("fid", self.fid)
-        check_at_least("num_fid_samples", self.num_fid_samples, 2, whole=True)
-        check_at_least("pretraining_steps", self.pretraining_steps, 0, whole=True)
-        for name in ("width", "evaluate_epochs", "evaluate_every"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
+    pixel_range: str = option("unit", choices=tuple(PIXEL_RANGES))
+    discriminator_steps: str = option("separate", choices=("separate", "joint"))
+    pretraining_steps: int = option(1000, at_least=0)
+    width: int = option(64, at_least=1)
+    evaluate_epochs: int = option(10, at_least=1)
+    evaluate_every: int | None = option(None, at_least=1)
+    fid: str = option("auto", choices=SWITCH)
+    num_fid_samples: int = option(20_000, at_least=2)
+    fid_weights: str | None = neutral(None, path=True)
+    fid_cache_dir: str = neutral("data/statistics", path=True)
 
 
 @dataclass
@@ -220,23 +184,16 @@ class GeneratorConfig(GenerativeConfig):
     """
 
     name: str = "generator"
-    hidden: int = 100
-    output: str = "relu"
-    evaluate_every: int = 100
-    num_w2_samples: int = 2000
-    num_swd_projections: int = 1000
-    mnist_frechet: str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("output", self.output, OUTPUTS)
-        self.mnist_frechet = check_switch("mnist_frechet", self.mnist_frechet)
-        for name in ("hidden", "evaluate_every", "num_w2_samples", "num_swd_projections"):
-            check_at_least(name, getattr(self, name), 1, whole=True)
+    hidden: int = option(100, at_least=1)
+    output: str = option("relu", choices=tuple(OUTPUTS))
+    evaluate_every: int = option(100, at_least=1)
+    num_w2_samples: int = option(2000, at_least=1)
+    num_swd_projections: int = option(1000, at_least=1)
+    mnist_frechet: str = option("auto", choices=SWITCH)
 
 
 @dataclass
-class SwaeConfig:
+class SwaeConfig(Options):
     """Options of the autoencoder; what the paper does not give is the usual public code's.
 
     Args:
@@ -261,39 +218,31 @@ class SwaeConfig:
     data_kind: ClassVar[str] = "images"
     name: str = "swae"
     prior: str = "ring"
-    latent_dim: int = 2
-    bce_weight: float = 1.0
-    l1_weight: float = 1.0
-    distance_weight: float = 10.0
+    latent_dim: int = option(2, at_least=1)
+    bce_weight: float = option(1.0, at_least=0)
+    l1_weight: float = option(1.0, at_least=0)
+    distance_weight: float = option(10.0, at_least=0)
     squared: bool = True
-    normalise: list[float] = field(default_factory=lambda: [0.1307, 0.3081])
-    lr: float = 0.001
-    alpha: float = 0.9
-    batch_size: int = 500
-    epochs: int = 30
-    iterations: int | None = None
-    evaluate_every: int | None = None
-    num_w2_samples: int = 2000
-    mnist_frechet: str = "auto"
+    normalise: list[float] = option([0.1307, 0.3081], length=2)
+    lr: float = option(0.001, above=0)
+    alpha: float = option(0.9, at_least=0, below=1)
+    batch_size: int = option(500, at_least=1)
+    epochs: int = option(30, at_least=1)
+    iterations: int | None = option(None, at_least=1, at_most=MAX_STEPS)
+    evaluate_every: int | None = option(None, at_least=1)
+    num_w2_samples: int = option(2000, at_least=1)
+    mnist_frechet: str = option("auto", choices=SWITCH)
     images: bool = neutral(True)
 
     def __post_init__(self) -> None:
-        for name in ("latent_dim", "batch_size", "epochs", "iterations", "evaluate_every", "num_w2_samples"):
-            if getattr(self, name) is not None:
-                check_at_least(name, getattr(self, name), 1, whole=True)
+        super().__post_init__()
         check_prior(self.prior, self.latent_dim)
-        for name in ("bce_weight", "l1_weight", "distance_weight"):
-            check_at_least(name, getattr(self, name), 0)
-        self.mnist_frechet = check_switch("mnist_frechet", self.mnist_frechet)
-        if len(self.normalise) != 2 or not self.normalise[1] > 0:
+        if not (np.isfinite(self.normalise).all() and self.normalise[1] > 0):
             raise ValueError(f"normalise must be a mean and a standard deviation above 0; got {self.normalise}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if not 0 <= self.alpha < 1:
-            raise ValueError(f"alpha must be a number of at least 0 and below 1; got {self.alpha}")
 
 
 @dataclass
-class ColorTransferConfig:
+class ColorTransferConfig(Options):
     """Options of the colour transfer.
 
     Args:
@@ -312,32 +261,11 @@ class ColorTransferConfig:
 
     data_kind: ClassVar[str] = "pair"
     name: str = "color_transfer"
-    method: str = "alignment"
-    iterations: int = 100
-    lr: float = 0.01
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    method: str = option("alignment", choices=("alignment", "flow"))
+    iterations: int = option(100, at_least=1, at_most=MAX_STEPS)
+    lr: float = option(0.01, above=0)
+    betas: list[float] = _betas(0.9, 0.999)
     weighted: bool = False
     keep_detail: bool = False
-    evaluate_every: int = 50
+    evaluate_every: int = option(50, at_least=1)
     images: bool = neutral(True)
-
-    def __post_init__(self) -> None:
-        check_choice("method", self.method, METHODS)
-        for name in ("iterations", "evaluate_every"):
-            check_at_least(name, getattr(self, name), 1, whole=True)
-        if self.iterations > 10**9:
-            raise ValueError(f"iterations must be a whole number of at most 10^9; got {self.iterations}")
-        check_at_least("lr", self.lr, 0, strictly=True)
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be two numbers of at least 0 and below 1; got {self.betas}")
-
-
-def check_switch(name: str, value: str | bool) -> str:
-    """``true``, ``false`` or ``auto``, also from a boolean of YAML or Python.
-
-    Raises:
-        ValueError: something else.
-    """
-    value = str(value).lower()
-    check_choice(name, value, ["auto", "true", "false"])
-    return value

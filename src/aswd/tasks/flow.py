@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from aswd.metrics import exact_wasserstein
 from aswd.tasks import flow_figures
+from aswd.tasks.base import exact_bytes
 from aswd.tasks.batches import as_points
 from aswd.tasks.configs import FlowConfig
 from aswd.tasks.particles import ParticleTask
@@ -45,6 +46,20 @@ class Flow(ParticleTask):
     def check(cls, config: FlowConfig, data: Any, distance: nn.Module) -> None:
         if config.num_particles is not None and getattr(data, "source", None) is not None:
             raise ValueError(f"task.num_particles must be left out where data.source gives the particles; got {config.num_particles}")
+
+    @classmethod
+    def problem(cls, config: FlowConfig, data: Any) -> tuple[int, int, int, int]:
+        if not hasattr(data, "target_shape"):
+            return super().problem(config, data)
+        count = data.count("source") if getattr(data, "source", None) is not None else config.num_particles or data.target_shape[0]
+        return 1, count, *data.target_shape
+
+    @classmethod
+    def num_bytes(cls, config: FlowConfig, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Particles with gradient and moments of Adam, the exact W2 of a seed, and frames with the steps at which they are taken."""
+        _, n, m, dim = cls.problem(config, data)
+        frames = min(config.num_frames, config.iterations + 1) * n * dim * 4 + config.num_frames * 16
+        return 16 * seeds * n * dim + exact_bytes(n, m) + frames
 
     def setup(self, stage: str) -> None:
         self.target = as_points(self.first_batch(), len(self.seeds))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aswd.tasks import canvas
+from aswd.tasks import figures
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.statistics import mean_and_band
 
@@ -21,7 +21,7 @@ def curve(path: Path, metrics: MetricHistory, title: str) -> Path:
 
 def curves(path: Path, runs: dict[str, MetricHistory], title: str) -> Path:
     """:func:`curve` of several runs in one image, under their names."""
-    figure, axes = canvas.figure(6, 4)
+    figure, axes = figures.figure(6, 4)
     for name, metrics in runs.items():
         logs = np.log10(np.maximum(np.asarray(metrics.values["w2"]), np.finfo(float).tiny))
         mean, low, high = mean_and_band(logs, axis=1)
@@ -30,27 +30,27 @@ def curves(path: Path, runs: dict[str, MetricHistory], title: str) -> Path:
     axes.set(xlabel="iteration", ylabel="log10 W2", title=title)
     axes.legend()
     axes.grid(alpha=0.3)
-    return canvas.save(figure, path)
+    return figures.save(figure, path)
 
 
 def strip(path: Path, frames: np.ndarray, steps: Sequence[int], target: np.ndarray, title: str, columns: int = 6) -> Path:
     """Particles against the target at a few iterations, ``frames [F, N, d]``; of more than two dimensions the first two."""
     chosen = np.unique(np.linspace(0, len(frames) - 1, columns).round().astype(int))
-    figure, all_axes = canvas.figure(2.4 * len(chosen), 2.8, columns=len(chosen))
+    figure, all_axes = figures.figure(2.4 * len(chosen), 2.8, columns=len(chosen))
     size = 1.1 * max(np.abs(frames[chosen][..., :2]).max(), np.abs(target[:, :2]).max())
     for axes, index in zip(np.atleast_1d(all_axes), chosen, strict=True):
         axes.scatter(*target[:, :2].T, s=3, color=TARGET, linewidths=0)
         axes.scatter(*frames[index][:, :2].T, s=3, color=PARTICLES, linewidths=0)
         axes.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=[], yticks=[], title=f"iteration {steps[index]}")
     figure.suptitle(title)
-    return canvas.save(figure, path)
+    return figures.save(figure, path)
 
 
 def animation(path: Path, frames: np.ndarray, target: np.ndarray, pixels: int = 320) -> Path:
     """The particles on their way, as a GIF that repeats."""
     size = 1.1 * max(np.abs(frames[..., :2]).max(), np.abs(target[:, :2]).max())
     dots = [[(target[:, :2], TARGET), (frame[:, :2], PARTICLES)] for frame in frames]
-    return canvas.animation(path, dots, size, [80] * (len(frames) - 1) + [1500], pixels)
+    return figures.animation(path, dots, size, [80] * (len(frames) - 1) + [1500], pixels)
 
 
 def _seeds(metrics: MetricHistory) -> str:

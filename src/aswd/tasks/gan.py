@@ -18,12 +18,11 @@ from aswd.distances import CosinePenalty
 from aswd.metrics.fid import FrechetInceptionDistance, Inception, MissingWeights
 from aswd.nets.dcgan import SIZE, Features, Generator, Head
 from aswd.nets.parallel import average_gradients, gather, total, world_size
-from aswd.tasks.batches import as_images
+from aswd.tasks.batches import as_images, to_bytes
 from aswd.tasks.configs import GanConfig
 from aswd.tasks.frechet import FrechetEvaluation
 from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeTask, check_fits
 from aswd.tasks.image_task import seeded
-from aswd.tasks.pixels import to_bytes
 
 
 class Gan(GenerativeTask):
@@ -70,6 +69,16 @@ class Gan(GenerativeTask):
         size = getattr(data, "size", SIZE)
         _check_shape(getattr(data, "channels", 3), size, size)
         check_fits(distance, config.batch_size, 8 * config.width * 16)
+
+    @classmethod
+    def problem(cls, config: GanConfig, data: Any) -> tuple[int, int, int, int]:
+        return 1, config.batch_size, config.batch_size, 8 * config.width * 16
+
+    @classmethod
+    def num_bytes(cls, config: GanConfig, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Also the convolutions of both networks with gradients and moments of Adam, and what one of them keeps of a batch."""
+        weights = 16 * config.width * (2 * 42 * config.width + 8 * config.latent_dim)
+        return super().num_bytes(config, data, distance, seeds) + 16 * weights + 4 * config.batch_size * 1920 * config.width
 
     @property
     def pixel_range(self) -> str:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from aswd.nets.parallel import own_part, world_size
-from aswd.tasks import image_figures
+from aswd.tasks import figures
+from aswd.tasks.batches import to_bytes
 from aswd.tasks.image_task import ImageTask, random_numbers
-from aswd.tasks.pixels import to_bytes
 from aswd.utils.metric_history import MetricHistory
 
 NETWORKS, NOISE, FIXED_NOISE = 4, 5, 6  # streams of the random numbers of a seed
@@ -49,6 +49,12 @@ class GenerativeTask(ImageTask):
         self.register_buffer("fixed_noise", fixed, persistent=False)
         self._values: dict[str, Tensor] = {}  # [R] each, of the last training step
 
+    @classmethod
+    def num_bytes(cls, config: Any, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Batches, noise, and images of the fixed noise."""
+        fixed = config.num_samples * (config.latent_dim + getattr(data, "channels", 1) * getattr(data, "size", 1) ** 2)
+        return super().num_bytes(config, data, distance, seeds) + 4 * seeds * (config.batch_size * config.latent_dim + fixed)
+
     @abstractmethod
     def generate(self, noise: Tensor) -> Tensor:
         """Images, ``[R, n, channels, height, width]`` in the task's range, from ``noise [R, n, latent_dim]``, as they are evaluated."""
@@ -56,7 +62,7 @@ class GenerativeTask(ImageTask):
     @property
     @abstractmethod
     def pixel_range(self) -> str:
-        """The range of the generator's images, a name of :data:`~aswd.tasks.pixels.PIXEL_RANGES`."""
+        """The range of the generator's images, a name of :data:`~aswd.tasks.batches.PIXEL_RANGES`."""
 
     def adam(self, parameters: Iterable[Tensor]) -> torch.optim.Adam:
         """The optimiser of a network."""
@@ -85,7 +91,7 @@ class GenerativeTask(ImageTask):
         """Save a grid of the first replica's images below the trainer's ``default_root_dir``, unless ``images`` is off."""
         if self.config.images:
             path = Path(self.trainer.default_root_dir, "images", f"samples_{self.global_step:07d}.png")
-            image_figures.grid(path, self.fixed_images()[0])
+            figures.grid(path, self.fixed_images()[0])
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
         return {"images": self.fixed_images()[replica], "noise": self.fixed_noise[replica].float().cpu().numpy()}
@@ -95,7 +101,7 @@ class GenerativeTask(ImageTask):
         if not self.config.images:
             return []
         known = [name for name in self.curves if np.isfinite(metrics.values.get(name, [[np.nan]])).any()]
-        drawn = [image_figures.curve(folder / f"{name}.png", metrics, name, title) for name in known]
+        drawn = [figures.curve(folder / f"{name}.png", metrics, name, title) for name in known]
         grids = [path for step in metrics.steps if (path := folder / f"samples_{step:07d}.png").exists()]
         chosen = np.unique(np.linspace(0, len(grids) - 1, min(len(grids), 6)).round().astype(int))
         return drawn + [grids[index] for index in chosen]

@@ -13,12 +13,12 @@ from aswd.distances import build
 from aswd.metrics import exact_wasserstein
 from aswd.nets.mlp import MLPGenerator
 from aswd.nets.parallel import gather
-from aswd.tasks.batches import as_images
+from aswd.tasks.base import exact_bytes
+from aswd.tasks.batches import as_images, to_bytes
 from aswd.tasks.configs import GeneratorConfig
 from aswd.tasks.frechet import FrechetEvaluation, find_digit_features
 from aswd.tasks.generative import FIXED_NOISE, NETWORKS, GenerativeTask, check_fits
 from aswd.tasks.image_task import random_numbers
-from aswd.tasks.pixels import to_bytes
 
 _TEST, _SLICES = 7, 8  # streams of the random numbers of a seed: which test images, and along which directions
 
@@ -57,6 +57,19 @@ class PixelGenerator(GenerativeTask):
         if config.mnist_frechet == "true" and channels != 1:
             raise ValueError(f"task.mnist_frechet must be false for images that are not grey; got true with data={data.name}")
         check_fits(distance, config.batch_size, channels * size * size)
+
+    @classmethod
+    def problem(cls, config: GeneratorConfig, data: Any) -> tuple[int, int, int, int]:
+        return 1, config.batch_size, config.batch_size, getattr(data, "channels", 1) * getattr(data, "size", 28) ** 2
+
+    @classmethod
+    def num_bytes(cls, config: GeneratorConfig, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Also the perceptrons with gradients and moments of Adam, the exact W2 of a seed, and the directions of the SWD."""
+        dim, hidden = cls.problem(config, data)[3], config.hidden
+        weights = config.latent_dim * hidden + 10 * hidden**2 + 4 * hidden * dim
+        count = min(config.num_w2_samples, getattr(data, "num_test", None) or config.num_w2_samples)
+        own = seeds * (16 * weights + 4 * config.num_swd_projections * dim) + exact_bytes(count, count)
+        return super().num_bytes(config, data, distance, seeds) + own
 
     def make_networks(self, shape: tuple[int, ...]) -> None:
         c = self.config

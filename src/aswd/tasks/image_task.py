@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from aswd.tasks.base import Task
 from aswd.tasks.batches import as_images
@@ -37,6 +37,11 @@ class ImageTask(Task):
         self.shape: tuple[int, ...] | None = None  # channels, height, width
         self.register_buffer("image_shape", None)  # the same, for checkpoints
         self.details: dict[str, Any] = {}  # how metrics were computed
+
+    @classmethod
+    def num_bytes(cls, config: Any, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Batches of images as bytes and, in float32, with those that the task makes of them."""
+        return 9 * seeds * config.batch_size * getattr(data, "channels", 1) * getattr(data, "size", 1) ** 2
 
     @property
     def num_steps(self) -> int:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aswd.utils.checks import check_at_least
-
 GRID, STRIP = 4, 10  # default steps along a side
 
 
@@ -21,13 +19,30 @@ def check_mixture(weights: Sequence[float]) -> None:
 
 
 def check_steps(weights: object, grid: int | None, strip: int | None) -> None:
-    """Numbers of steps that make sense, and only one way to say what is mixed."""
+    """Only one way to say what is mixed."""
     given = [name for name, value in (("weights", weights), ("grid", grid), ("strip", strip)) if value is not None]
     if len(given) > 1:
         raise ValueError(f"{given[0]} must be left out where {given[1]} is given: one of weights, grid and strip says what is mixed")
-    for name, value in (("grid", grid), ("strip", strip)):
-        if value is not None:
-            check_at_least(name, value, 1, whole=True)
+
+
+def num_mixtures(weights: Sequence[float] | None, grid: int | None, strip: int | None, num_clouds: int) -> int:
+    """How many :func:`mixtures` there are.
+
+    Raises:
+        ValueError: what is given is not for so many clouds.
+
+    >>> num_mixtures(None, 2, None, 3), num_mixtures(None, None, None, 2)
+    (6, 11)
+    """
+    for name, value, wanted in (("grid", grid, 3), ("strip", strip, 2)):
+        if value is not None and num_clouds != wanted:
+            raise ValueError(f"{name} must be left out unless there are {wanted} clouds; got {value} for {num_clouds}")
+    if weights is not None and len(weights) != num_clouds:
+        raise ValueError(f"weights must be as many as there are clouds, {num_clouds}; got {len(weights)}: {list(weights)}")
+    if weights is not None or num_clouds not in (2, 3):
+        return 1
+    n = (GRID if grid is None else grid) if num_clouds == 3 else (STRIP if strip is None else strip)
+    return (n + 1) * (n + 2) // 2 if num_clouds == 3 else n + 1
 
 
 def mixtures(weights: Sequence[float] | None, grid: int | None, strip: int | None, num_clouds: int) -> np.ndarray:
@@ -41,12 +56,8 @@ def mixtures(weights: Sequence[float] | None, grid: int | None, strip: int | Non
     >>> mixtures(None, 2, None, 3).tolist()
     [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
     """
-    for name, value, wanted in (("grid", grid, 3), ("strip", strip, 2)):
-        if value is not None and num_clouds != wanted:
-            raise ValueError(f"{name} must be left out unless there are {wanted} clouds; got {value} for {num_clouds}")
+    num_mixtures(weights, grid, strip, num_clouds)
     if weights is not None:
-        if len(weights) != num_clouds:
-            raise ValueError(f"weights must be as many as there are clouds, {num_clouds}; got {len(weights)}: {list(weights)}")
         return np.array([weights]) / sum(weights)
     if num_clouds == 3:
         n = GRID if grid is None else grid

@@ -16,11 +16,11 @@ from aswd.metrics import ExactWasserstein
 from aswd.nets.autoencoder import Decoder, Encoder, check_size
 from aswd.nets.parallel import gather
 from aswd.tasks import swae_figures
-from aswd.tasks.batches import as_images
+from aswd.tasks.base import exact_bytes
+from aswd.tasks.batches import as_images, from_bytes, to_bytes
 from aswd.tasks.configs import SwaeConfig
 from aswd.tasks.frechet import FrechetEvaluation, find_digit_features
 from aswd.tasks.image_task import ImageTask
-from aswd.tasks.pixels import from_bytes, to_bytes
 from aswd.utils.metric_history import MetricHistory
 
 _NETWORKS, _PRIOR, _HELD_OUT = 7, 8, 9  # streams of the random numbers of a seed
@@ -64,17 +64,25 @@ class Swae(ImageTask):
     @classmethod
     def check(cls, config: SwaeConfig, data: Any, distance: nn.Module) -> None:
         """Grey images of a size that the networks have, enough of them for a batch, and no power of a power."""
-        channels, count = getattr(data, "channels", 1), getattr(data, "num_train", None)
+        channels = getattr(data, "channels", 1)
         if channels != 1:
             raise ValueError(f"data must be grey images for task=swae; got {data.name}, which has {channels} channels")
         try:
             check_size(data.size)
         except ValueError as error:
             raise ValueError(f"data.{error}") from None
-        if count is not None and config.batch_size > count:
-            raise ValueError(f"task.batch_size must be at most the number of images, {count}; got {config.batch_size}")
         if config.squared and not getattr(distance, "root", True):
             raise ValueError("task.squared must be false with distance.root=false, which gives the power of the distance already; got true")
+
+    @classmethod
+    def problem(cls, config: SwaeConfig, data: Any) -> tuple[int, int, int, int]:
+        return 1, config.batch_size, config.batch_size, config.latent_dim
+
+    @classmethod
+    def num_bytes(cls, config: SwaeConfig, data: Any, distance: nn.Module, seeds: int) -> int:
+        """Also an exact W2."""
+        count = min(config.num_w2_samples, getattr(data, "num_test", None) or config.num_w2_samples)
+        return super().num_bytes(config, data, distance, seeds) + exact_bytes(count, count)
 
     def make_networks(self, shape: tuple[int, ...]) -> None:
         channels, height, width = shape

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from aswd.tasks import image_figures
-from aswd.utils.files import write_atomically
+from aswd.tasks import figures
 from aswd.utils.metric_history import MetricHistory
 
 COLUMNS, WALK = 10, 20  # images in a row of a sheet, and of the walk
@@ -35,7 +33,7 @@ def square(prior: np.ndarray, count: int = WALK) -> np.ndarray:
 
 def sheet(path: Path, images: np.ndarray, columns: int = COLUMNS) -> Path:
     """A PNG of grey ``images``, uint8 ``[n, height, width]``."""
-    return image_figures.grid(path, images[:, None], min(columns, len(images)))
+    return figures.grid(path, images[:, None], min(columns, len(images)))
 
 
 def pairs(path: Path, originals: np.ndarray, reconstructions: np.ndarray) -> Path:
@@ -48,7 +46,7 @@ def pairs(path: Path, originals: np.ndarray, reconstructions: np.ndarray) -> Pat
 
 def latent(path: Path, codes: np.ndarray, labels: np.ndarray | None, prior: np.ndarray, title: str) -> Path:
     """The codes, coloured by class where there are any, beside the prior, at one scale; of more than two dimensions the first two."""
-    figure, (left, right) = _figure(10, 5.2, columns=2)
+    figure, (left, right) = figures.figure(10, 5.2, columns=2)
     codes, prior = (_in_the_plane(points) for points in (codes, prior))
     limits = 1.05 * max(np.abs(codes).max(), np.abs(prior).max())
     if labels is None:
@@ -62,32 +60,20 @@ def latent(path: Path, codes: np.ndarray, labels: np.ndarray | None, prior: np.n
         axes.set(xlim=(-limits, limits), ylim=(-limits, limits), aspect="equal", title=name)
         axes.grid(alpha=0.3)
     figure.suptitle(title)
-    return _save(figure, path)
+    return figures.save(figure, path)
 
 
 def curves(path: Path, metrics: MetricHistory, title: str) -> Path:
     """W2, the errors of reconstruction and the distance against the iteration."""
-    figure, all_axes = _figure(14, 3.4, columns=len(_CURVES))
+    figure, all_axes = figures.figure(14, 3.4, columns=len(_CURVES))
     for axes, (name, label) in zip(all_axes, _CURVES.items(), strict=True):
         axes.plot(metrics.steps, np.asarray(metrics.values[name]), marker=".")
         axes.set(xlabel="iteration", title=label)
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
     figure.suptitle(title)
-    return _save(figure, path)
+    return figures.save(figure, path)
 
 
 def _in_the_plane(points: np.ndarray) -> np.ndarray:
     return points[:, :2] if points.shape[1] > 1 else np.pad(points, ((0, 0), (0, 1)))
-
-
-def _figure(width: float, height: float, columns: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure  # without pyplot, which keeps every figure alive
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, columns)
-
-
-def _save(figure: Any, path: Path) -> Path:
-    write_atomically(path, lambda partial: figure.savefig(partial, dpi=130))
-    return path

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aswd.tracking.naming import images_in, label_of, media_name
+from aswd.tracking.media import images_in, media_name
+from aswd.tracking.naming import label_of
 from aswd.tracking.replay import RESULTS, SAMPLES
 from aswd.tracking.session import STEP, imported, is_online, sentence
 from aswd.utils.errors import UserError
@@ -62,7 +63,8 @@ def dashboard(comparison: Comparison, output_dir: Path, project: str, entity: st
     path = Path(output_dir, "wandb", "dashboards", f"{comparison.name}-{comparison.folder}.json")
     if online and entity is None:
         entity = _default_entity(wandb)
-    former = {each["name"]: each.get("id", "") for each in (read_json(path) or {}).get("workspaces", [])}
+    known = (read_json(path) or {}).get("workspaces", [])
+    former = {each["name"]: each.get("id", "") for each in known if isinstance(each, dict)} if isinstance(known, list) else {}
     written = []
     for data in dict.fromkeys(member.data for member in comparison.members):
         title = _name(f"{comparison.title}, {data} ({comparison.setting})")

@@ -11,12 +11,14 @@ import numpy as np
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
 from aswd.config.targets import import_target
-from aswd.tracking.naming import Names, media, media_name
+from aswd.tracking.media import media, media_name
+from aswd.tracking.naming import Names
 from aswd.tracking.registry import LOGGERS
+from aswd.tracking.replay import summary
 from aswd.tracking.session import STEP, TIMEOUT, imported, is_online, sentence
-from aswd.tracking.summary import summary
-from aswd.utils.imports import call_with
 from aswd.utils.metric_history import MetricHistory
+from aswd.utils.registry import call_with
+from aswd.utils.secrets import mask_options
 
 if TYPE_CHECKING:
     from aswd.config.run import RunConfig
@@ -64,7 +66,7 @@ def wandb_logger(
     labels: dict[str, Any],
     group: str | None,
 ) -> WandbLogger:
-    """A run of W&B, online or offline; see :class:`~aswd.tracking.configs.WandbConfig`."""
+    """A run of W&B, online or offline; see :class:`~aswd.tracking.registry.WandbConfig`."""
     wandb = imported(run.paths.output_dir)
     names = Names.of(run)
     logger = WandbLogger(
@@ -78,7 +80,7 @@ def wandb_logger(
         id=names.id,
         resume="allow" if resumed else None,  # a run that starts anew replaces the one with its id
         tags=list(dict.fromkeys([*names.tags, *tags])),
-        config={**run.plain(), "key": run.key, **labels},
+        config={**mask_options(run.plain()), "key": run.key, **labels},
         settings=wandb.Settings(init_timeout=TIMEOUT),
     )
     logger.experiment.define_metric(STEP)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from aswd.config.changes import changed_options, options_text
 from aswd.config.run import RunConfig
 from aswd.runs.store import batch_name
-
-IMAGES = (".png", ".jpg", ".jpeg")
-VIDEOS = (".gif", ".mp4", ".webm")
 
 
 @dataclass(frozen=True)
@@ -62,21 +58,3 @@ class Names:
 def label_of(artifact: str) -> str:
     """The entry of a run's configuration that says which series of an artifact it belongs to."""
     return f"series_{artifact}"
-
-
-def media_name(path: Path) -> str:
-    """The name of an image among the metrics."""
-    return path.stem + path.suffix.replace(".", "_")
-
-
-def images_in(folder: Path) -> list[Path]:
-    """The images and animations of a folder that W&B can show."""
-    return sorted(path for path in folder.glob("*") if path.suffix.lower() in (*IMAGES, *VIDEOS) and not path.name.startswith("."))
-
-
-def media(path: Path) -> object:
-    """An image or an animation as W&B takes it."""
-    import wandb
-
-    suffix = path.suffix.lower()
-    return wandb.Video(str(path), format=suffix.removeprefix(".")) if suffix in VIDEOS else wandb.Image(str(path))

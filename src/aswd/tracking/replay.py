@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,20 +13,17 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas
 import yaml
 
 from aswd.config.changes import changed_options, options_text
 from aswd.config.resolution import from_plain
 from aswd.config.run import seeds_of
-from aswd.runs.headline import headline_of
-from aswd.runs.store import Run, RunState
-from aswd.tracking.naming import Names, images_in, label_of, media, media_name
-from aswd.tracking.samples import samples_image
+from aswd.runs.store import Run
+from aswd.tracking.media import images_in, media, media_name, samples_image
+from aswd.tracking.naming import Names, label_of
 from aswd.tracking.session import STEP, TIMEOUT, sentence
-from aswd.tracking.summary import summary
 from aswd.utils.errors import UserError
-from aswd.utils.files import digest, read_json
+from aswd.utils.files import digest, read_bytes, read_json
 
 FORMAT = 1  # version of what is replayed: a higher number replays everything again
 RESULTS, SAMPLES = "results", "samples"  # the table of final values, and the image of a run's final samples
@@ -61,16 +59,21 @@ class Replay:
     tags: tuple[str, ...] = ()
 
     @property
+    def folder(self) -> Path:
+        """Where the record is, or what there is of it."""
+        return self.run.record or self.run.folder
+
+    @property
     def names(self) -> Names:
         """Id, group, tags and the like."""
         task, data, distance, key = self.run.folder.parts[-5:-1]
-        reading, changes = str(self._config.get("reading", "reference")), _changes(self.run.folder / "config.yaml")
+        reading, changes = str(self._config.get("reading", "reference")), _changes(self.folder / "config.yaml")
         return Names(task, data, distance, key, [self.run.seed], reading, changes)
 
     @property
     def digest(self) -> str:
         """Of everything that is shown: a record with the same one is not replayed again."""
-        seal = read_json(self.run.folder / "status.json")
+        seal = read_json(self.folder / "status.json")
         shown = [[path.name, digest(path)] for path in self.images]
         text = json.dumps([FORMAT, seal, shown, sorted(self.series.items()), sorted(self.tags)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -115,7 +118,7 @@ class Replay:
             try:
                 with tempfile.TemporaryDirectory() as scratch:
                     self._fill(wandb, made, Path(scratch))
-                code = 0 if self.run.state is RunState.DONE else 1
+                code = 0 if self.run.record is not None else 1
             finally:
                 made.finish(exit_code=code)
         except Exception as error:
@@ -131,11 +134,11 @@ class Replay:
         last = {STEP: int(steps[-1])} if len(steps) else {}
         for path in self.images:
             made.log({**last, media_name(path): media(path)})
-        ended = samples_image(self.run.folder / "samples.npz", scratch / "samples.png")
+        ended = samples_image(self.run, scratch / "samples.png")
         if ended is not None:
             made.log({**last, SAMPLES: media(ended)})
         result = self.run.result
-        made.summary.update(summary(steps, columns, headline_of(result)))
+        made.summary.update(summary(steps, columns, result.get("headline")))
         if result:
             names, final = self.names, result["final"]
             row = {"data": names.data, "distance": names.distance, "key": names.key, "seed": self.run.seed, **final}
@@ -149,7 +152,7 @@ class Replay:
     def _history(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Steps and metrics; of a failed run those before the failure."""
         try:
-            frame = pandas.read_csv(self.run.folder / "metrics.csv")
+            frame = self.run.metrics()
         except (OSError, ValueError):  # a run may fail before its first evaluation, and one of a batch has no file of its own
             return np.array([]), {}
         frame = frame[frame["seed"] == self.run.seed]
@@ -158,13 +161,13 @@ class Replay:
 
     @property
     def _config(self) -> dict[str, Any]:
-        return _yaml(self.run.folder / "config.yaml")
+        return _yaml(self.folder / "config.yaml")
 
 
 def _yaml(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError):
+        content = yaml.safe_load(read_bytes(path).decode("utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -176,3 +179,24 @@ def _changes(config: Path) -> str:
         return options_text(changed_options(from_plain(_yaml(config))))
     except (UserError, KeyError, TypeError):
         return ""
+
+
+def summary(steps: Sequence[int], columns: dict[str, np.ndarray], headline: str | None) -> dict[str, Any]:
+    """``last/<metric>`` and ``min/<metric>`` of every metric; of the headline, of which less is better, ``best/<headline>`` and where it
+    was; ``time_per_iteration``, the median of what was measured. Values that were not taken (NaN) are passed over.
+
+    >>> summary([1, 5], {"w2": np.array([2.0, 1.0])}, "w2")
+    {'last/w2': 1.0, 'min/w2': 1.0, 'best/w2': 1.0, 'best/step': 5}
+    """
+    found: dict[str, Any] = {}
+    for name, values in columns.items():
+        taken = ~np.isnan(values)
+        if not taken.any():
+            continue
+        found |= {f"last/{name}": float(values[taken][-1]), f"min/{name}": float(values[taken].min())}
+        if name == headline:
+            place = int(np.nanargmin(values))
+            found |= {f"best/{name}": float(values[place]), "best/step": int(steps[place])}
+        if name == "seconds_per_iteration":
+            found["time_per_iteration"] = float(np.median(values[taken]))
+    return found

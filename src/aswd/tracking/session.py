@@ -10,6 +10,7 @@ from types import ModuleType
 from urllib.parse import urlparse
 
 from aswd.utils.errors import UserError
+from aswd.utils.secrets import mask_text
 
 MODES = ("auto", "online", "offline")
 TIMEOUT = 30  # seconds to wait for a server
@@ -47,14 +48,32 @@ def keep_files_in(output_dir: str | Path) -> None:
 
 
 def is_online(mode: str) -> bool:
-    """Whether runs go to a server in this mode.
+    """Whether runs go to a server in this mode; ``auto`` is what wandb itself is set to, or else online where there is a key.
 
     Raises:
-        UserError: they are to, and there is no key; wandb would ask for one on the terminal.
+        UserError: they are to, and there is no key, for which wandb would ask on the terminal; or W&B is disabled.
     """
+    if mode == "auto":
+        mode = _mode_of_wandb()
+    if mode == "disabled":
+        raise UserError("mode must be 'offline' or 'online' where WANDB_MODE=disabled, or `wandb disabled`, turns W&B off; got 'auto'")
     if mode == "online" and not logged_in():
         raise UserError("mode must be 'offline' where there is no key of W&B; got 'online': wandb login or WANDB_API_KEY gives one")
     return mode != "offline" and logged_in()
+
+
+def _mode_of_wandb() -> str:
+    """The mode that ``WANDB_MODE`` or ``wandb offline`` chose: one of :data:`MODES`, or ``disabled``."""
+    mode = os.environ.get("WANDB_MODE")
+    if not mode:
+        import wandb
+
+        mode = wandb.setup().settings.mode
+        mode = "auto" if mode == "online" else mode  # its default
+    mode = {"dryrun": "offline", "run": "online", "shared": "online"}.get(mode, mode)
+    if mode not in (*MODES, "disabled"):
+        raise UserError(f"WANDB_MODE must be online, offline or disabled; got {mode!r}")
+    return mode
 
 
 def logged_in() -> bool:
@@ -73,8 +92,7 @@ def logged_in() -> bool:
 def sentence(error: BaseException) -> str:
     """An error of W&B in one line, without keys."""
     text = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
-    key = os.environ.get("WANDB_API_KEY")
-    return f"{type(error).__name__}: {text.replace(key, '***') if key else text}"
+    return f"{type(error).__name__}: {mask_text(text)}"
 
 
 def _default_host() -> str | None:

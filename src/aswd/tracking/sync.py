@@ -51,8 +51,8 @@ def sync(
     chosen = _selected(records(output_dir), filters)
     if series is not None:
         chosen = chosen[chosen["key"].isin(series)]
-    waiting = int((~chosen["state"].isin(["done", "failed"])).sum())
-    chosen = chosen[chosen["state"].isin(["done", "failed"])]
+    waiting = int((~chosen["state"].isin(["done", "failed", "damaged"])).sum())
+    chosen = chosen[chosen["state"].isin(["done", "failed", "damaged"])]
     if chosen.empty:
         print(f"no finished runs to replay in {output_dir}" + (f" ({waiting} are not done yet)" if waiting else ""))
         return 0
@@ -79,13 +79,13 @@ def sync(
 
 
 def _replay(wandb: Any, replay: Replay, target: Target, memory: _Memory, again: bool) -> str:
-    names, digest = replay.names, replay.digest
-    if not again and memory.has(names.id, digest):
-        return "replayed before"
     damage = replay.run.damage()
     if damage is not None:
         print(f"aswd wandb: {replay.run.folder} is damaged ({damage}) and was left out; aswd train executes it again", file=sys.stderr)
         return "damaged"
+    names, digest = replay.names, replay.digest
+    if not again and memory.has(names.id, digest):
+        return "replayed before"
     former = [] if target.online else _offline_folders(target.folder, names.id)
     try:
         replay.write(wandb, target)
@@ -112,8 +112,10 @@ class _Memory:
 
     def __init__(self, path: Path, target: Target) -> None:
         self.path, self.target = path, target
-        self._all = read_json(path) or {}
+        self._all = {name: known for name, known in (read_json(path) or {}).items() if isinstance(known, dict)}
         self._mine: dict[str, dict] = self._all.setdefault(target.name, {})
+        for run_id in [run_id for run_id, known in self._mine.items() if not isinstance(known, dict)]:
+            del self._mine[run_id]  # damaged: replayed again
 
     def has(self, run_id: str, digest: str) -> bool:
         """Whether this very content is there; offline, whether its file still is."""

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 import numpy as np
 
+BOUNDS = {  # in words, and as a comparison
+    "at_least": ("of at least", operator.ge),
+    "above": ("above", operator.gt),
+    "at_most": ("of at most", operator.le),
+    "below": ("below", operator.lt),
+}
+
 
 def check_at_least(name: str, value: float, bound: float, *, whole: bool = False, strictly: bool = False) -> None:
     """``value`` must be a finite number (a whole one) not below, or above, ``bound``."""
-    kind = "a whole number" if whole else "a number"
-    if not is_number(value, whole) or not _is_finite(value) or value < bound or (strictly and value == bound):
-        raise ValueError(f"{name} must be {kind} {'above' if strictly else 'of at least'} {bound}; got {shown(value)}")
+    check_number(name, value, whole=whole, **{"above" if strictly else "at_least": bound})
+
+
+def check_number(name: str, value: float, *, whole: bool = False, **bounds: float) -> None:
+    """``value`` must be a finite number (a whole one) within ``bounds``: ``at_least``, ``above``, ``at_most`` or ``below`` a number."""
+    if not is_within(value, whole, **bounds):
+        raise ValueError(f"{name} must be {describe_number(whole, **bounds)}; got {shown(value)}")
+
+
+def is_within(value: object, whole: bool = False, **bounds: float) -> bool:
+    """Whether ``value`` is a finite number (a whole one) within ``bounds``."""
+    return is_number(value, whole) and _is_finite(value) and all(BOUNDS[bound][1](value, limit) for bound, limit in bounds.items())
+
+
+def describe_number(whole: bool = False, **bounds: float) -> str:
+    """The numbers within ``bounds`` in words.
+
+    >>> describe_number(at_least=0, below=1)
+    'a number of at least 0 and below 1'
+    """
+    limits = " and ".join(f"{BOUNDS[bound][0]} {limit}" for bound, limit in bounds.items()).replace("and of", "and")
+    return f"{'a whole number' if whole else 'a number'} {limits}".rstrip()
 
 
 def is_number(value: object, whole: bool = False) -> bool:

@@ -14,8 +14,10 @@ import hashlib
 import os
 import re
 import sys
+import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -35,6 +37,7 @@ __all__ = [
     "source_digest",
 ]
 
+PATIENCE = 5.0  # seconds until a plug-in that is still loading is named
 GROUPS = ("aswd.plugins", "aswd.distances")
 _entry_points_loaded = False
 _packages: set[str] = set()  # top-level modules of the plug-ins that were loaded
@@ -51,7 +54,8 @@ def load_entry_points() -> None:
     _entry_points_loaded = True  # first: a plug-in may list the distances while it is imported
     for entry in (entry for group in GROUPS for entry in entry_points(group=group)):
         try:
-            entry.load()
+            with _watched(entry.value):
+                entry.load()
         except (Exception, SystemExit) as error:
             package = f" of the package {entry.dist.name}" if entry.dist else ""
             reason = f"{type(error).__name__}: {_first_line(error)}"
@@ -62,6 +66,19 @@ def load_entry_points() -> None:
                 record_version(package, entry.dist.version)
             _packages.add(package)
             plugin_info(entry.module)
+
+
+@contextmanager
+def _watched(plugin: str) -> Iterator[None]:
+    """While a plug-in is loaded its output goes to stderr; if it takes long, that is said."""
+    timer = threading.Timer(PATIENCE, print, [f"aswd: still loading the plug-in {plugin} ..."], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        timer.cancel()
 
 
 def load_plugins(plugins: Iterable[str]) -> list[ModuleType]:
@@ -119,8 +136,11 @@ def _load(plugin: str) -> ModuleType:
     make_working_directory_importable()
     target = resolve_plugin(plugin)
     try:
-        module = _load_file(Path(target)) if target.endswith(".py") or os.sep in target else import_module(target)
-    except (Exception, SystemExit) as error:
+        with _watched(plugin):
+            module = _load_file(Path(target)) if target.endswith(".py") or os.sep in target else import_module(target)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
         if isinstance(error, ModuleNotFoundError) and f"{target}.".startswith(f"{error.name}."):
             hint = f": for a file write plugins={plugin}.py" if Path(f"{plugin}.py").is_file() else ""
             raise UserError(f"plugins must be Python files or names of modules; there is no module {plugin!r}{hint}") from None

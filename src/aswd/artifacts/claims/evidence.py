@@ -1,6 +1,7 @@
 """The evidence for claims: final values by data set and series, compared seed by seed.
 
-Comparisons are paired by seed: the t-interval of the difference at the level :data:`CONFIDENCE` decides, and never a single seed.
+Comparisons are paired by seed: the t-interval of the difference at the level :data:`CONFIDENCE` decides, and never fewer than
+:data:`MIN_SEEDS` seeds: final values have heavy tails (a run that is stuck is orders of magnitude away), which few seeds do not show.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from aswd.utils.errors import UserError
 from aswd.utils.statistics import mean_and_band
 
 CONFIDENCE = 0.95  # of the intervals by which claims are judged
-HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
+MIN_SEEDS = 5
+HOLDS, FAILS, OPEN, NONE = "holds", "does not hold", "not decided", "no verdict"
 _WORDS = {True: HOLDS, False: FAILS, None: OPEN}
 
 
@@ -60,10 +62,10 @@ class Evidence:
         return self._finals[metric][data, label]
 
     def difference(self, data: str, first: str, second: str, metric: str | None = None) -> tuple[float, float, float] | None:
-        """Mean of first minus second over the seeds that both have, and the ends of its interval; ``None`` below two seeds."""
+        """Mean of first minus second over the seeds that both have, and the ends of its interval; ``None`` with too few."""
         values, others = (self.finals(data, label, metric) for label in (first, second))
         differences = np.array([values[seed] - others[seed] for seed in sorted(set(values) & set(others))])
-        if len(differences) < 2 or not np.isfinite(differences).all():
+        if len(differences) < MIN_SEEDS or not np.isfinite(differences).all():
             return None
         return tuple(float(value) for value in mean_and_band(differences, confidence=CONFIDENCE))
 
@@ -113,9 +115,9 @@ def first_at(cell: Cell, metric: str, level: float) -> dict[int, float]:
 
 
 def sooner(ours: dict[int, float], theirs: dict[int, float]) -> bool | None:
-    """Whether ours is no later in every seed; ``None`` if seeds disagree."""
+    """Whether ours is no later in every seed; ``None`` if seeds disagree or are too few."""
     pairs = [(ours[seed], theirs[seed]) for seed in set(ours) & set(theirs)]
-    if len(pairs) < 2:
+    if len(pairs) < MIN_SEEDS:
         return None
     return True if all(a <= b and np.isfinite(a) for a, b in pairs) else False if all(a > b for a, b in pairs) else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aswd.artifacts.claims.evidence import FAILS, HOLDS, OPEN, Evidence, claim, every, first_at, share, sooner
+from aswd.artifacts.claims.evidence import FAILS, HOLDS, MIN_SEEDS, OPEN, Evidence, claim, every, first_at, share, sooner
 
 SIMILAR = 0.5  # half an order of magnitude in W2: what "similar", "comparable" and "on par" mean here
 
@@ -17,10 +17,10 @@ def _rivals(evidence: Evidence, ours: str = "ASWD") -> list[str]:
 def f0(evidence: Evidence) -> tuple[str, str]:
     """What is learned stays finite."""
     ours = [cell for cell in evidence.cells if cell.label.startswith("ASWD") and "vanilla" not in cell.label]
-    values = [value for cell in ours for value in cell.finals("learned_norm").values()]
-    failed = sum(len(cell.failures()) for cell in ours)
-    if len(values) + failed < 2:
-        return OPEN, f"{len(values)} runs"
+    norms, failures = [list(cell.finals("learned_norm").values()) for cell in ours], [len(cell.failures()) for cell in ours]
+    values, failed = [value for each in norms for value in each], sum(failures)
+    if min((len(each) + count for each, count in zip(norms, failures, strict=True)), default=0) < MIN_SEEDS:
+        return OPEN, f"{len(values)} runs, fewer than {MIN_SEEDS} seeds of a cell"
     numbers = f"norm at most {max(values, default=float('nan')):.3g} in {len(values)} runs, {failed} failed"
     return (FAILS if failed or not np.isfinite(values).all() else HOLDS), numbers
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
+from aswd.artifacts.claims import MIN_SEEDS
 from aswd.artifacts.declaration import Artifact
 from aswd.utils.statistics import mean_and_band
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
-    """Rows of data sets, columns of metrics; mean over seeds with its 95 % band."""
+    """Rows of data sets, columns of metrics; curves as in :func:`curve`."""
     data, metrics = list(dict.fromkeys(cell.data for cell in cells)), [artifact.metric, *artifact.also]
     figure = Figure(figsize=(5.2 * len(metrics) + 1, 3.6 * len(data) + 1.2), layout="constrained")
     grid = figure.subplots(len(data), len(metrics), squeeze=False)
@@ -30,14 +31,19 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
 
 
 def curve(axes: object, cell: Cell, metric: str, number: int) -> dict[str, object]:
-    """One curve with its band, in the ``number``-th style; returns its handle by label, or nothing if no run is done."""
+    """The mean over seeds with its 95 % band, or of few seeds the curve of each, in the ``number``-th style.
+
+    Returns:
+        The handle by label; nothing if no run is done.
+    """
     curves = cell.curves(metric)
     if curves is None:
         return {}
     steps, values = curves
+    style = {"color": f"C{number % 10}", "linestyle": "-" if number < 10 else "--", **({"marker": "o"} if len(steps) == 1 else {})}
+    if values.shape[1] < MIN_SEEDS:
+        return {cell.label: axes.plot(steps, values, linewidth=0.8, **style)[0]}
     mean, low, high = mean_and_band(values, axis=1)
-    colour = f"C{number % 10}"
-    single = {"marker": "o"} if len(steps) == 1 else {}
-    (line,) = axes.plot(steps, mean, color=colour, linestyle="-" if number < 10 else "--", linewidth=1.2, **single)
-    axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    (line,) = axes.plot(steps, mean, linewidth=1.2, **style)
+    axes.fill_between(steps, low, high, color=style["color"], alpha=0.15, linewidth=0)
     return {cell.label: line}

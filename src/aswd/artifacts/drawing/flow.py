@@ -12,7 +12,7 @@ TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_rol
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
-    """Targets beside curves of the metric, two pairs of columns; mean over seeds with its 95 % band."""
+    """Targets beside curves of the metric, two pairs of columns."""
     shown = list(dict.fromkeys(cell.data for cell in cells))
     pairs = min(2, len(shown))
     rows = -(-len(shown) // pairs)

@@ -16,7 +16,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from aswd.artifacts import tables
-from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, OPEN, Verdict
+from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, MIN_SEEDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
 from aswd.artifacts.drawing import Measurement
 from aswd.distances import build, wasserstein_1d
@@ -84,7 +84,7 @@ def _p1(shares: dict[str, dict[int, float]]) -> Verdict:
     text = "In 100 dimensions most random directions give SWD trivially small 1-D distances, and ASWD significant ones."
     bands = {label: mean_and_band(np.array(list(values.values())), confidence=CONFIDENCE) for label, values in shares.items()}
     numbers = ", ".join(f"{label} {mean:.0%} of directions ({low:.0%} to {high:.0%})" for label, (mean, low, high) in bands.items())
-    if min(map(len, shares.values())) < 2:
+    if min(map(len, shares.values())) < MIN_SEEDS:
         return Verdict("P1", text, OPEN, numbers)
     (_, swd_low, swd_high), (_, aswd_low, aswd_high) = bands["SWD"], bands["ASWD"]
     verdict = HOLDS if swd_low > 0.5 and aswd_high < 0.5 else FAILS if swd_high < 0.5 or aswd_low > 0.5 else OPEN
