@@ -54,6 +54,8 @@ def check_samples(x: Tensor, y: Tensor, look_inside: bool) -> None:
 
 def broadcast_lead(x: Tensor, y: Tensor) -> tuple[int, ...]:
     """The leading dimensions of ``x [..., N, d]`` and ``y [..., M, d]``, broadcast."""
+    if x.shape[:-2] == y.shape[:-2]:  # broadcasting takes longer than some distances
+        return tuple(x.shape[:-2])
     try:
         return tuple(torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]))
     except RuntimeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from aswd.distances.checks import check_order, check_seed
 from aswd.distances.modes import eager, without_autocast
 from aswd.distances.one_dimensional import mass_tolerance, safe_root
 from aswd.distances.problem import NARROW, Problem
-from aswd.distances.workers import worker_count
+from aswd.distances.workers import map_chunks
 from aswd.utils.checks import check_choice
 
 _MAX_ASSIGNMENT = 1000  # samples; above, the network simplex takes a sixth of the assignment solver's time
@@ -101,11 +100,7 @@ def optimal_couplings(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights:
     """An optimal coupling for each replica of ``x [R, N, d]`` and ``y [R, M, d]``, solved in float64, in threads."""
     host = [None if t is None else t.detach().cpu().double() for t in (x, y, x_weights, y_weights)]
     replicas = list(zip(*(t if t is not None else [None] * len(x) for t in host), strict=True))
-    threads = min(worker_count(), len(replicas))
-    if threads <= 1:
-        return [_coupling(*replica, order) for replica in replicas]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda replica: _coupling(*replica, order), replicas))
+    return map_chunks(lambda replica: _coupling(*replica, order), replicas, torch.device("cpu"))
 
 
 def _coupling(x: Tensor, y: Tensor, x_weights: Tensor | None, y_weights: Tensor | None, order: float) -> Coupling:

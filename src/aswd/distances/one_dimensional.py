@@ -13,20 +13,18 @@ autograd: a solver returns the cost and the gradient together.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from aswd.distances import kernel
 from aswd.distances.checks import check_order, check_rows
 from aswd.distances.modes import eager, without_autocast
-from aswd.distances.sorting import BLOCK, chunk_size, sort_is_fast, sort_rows
-from aswd.distances.workers import worker_count
+from aswd.distances.sorting import BLOCK, chunk_size, sort_is_fast, sort_rows, use_kernel
+from aswd.distances.workers import map_chunks
 from aswd.utils.checks import check_choice
 
 
@@ -73,7 +71,9 @@ def wasserstein_1d(
 
 def safe_root(power: Tensor, order: float) -> Tensor:
     """``power ** (1 / order)`` with gradient zero, not infinity, at zero, and a finite one near it."""
-    return power if order == 1 else _Root.apply(power, order)
+    if order == 1:
+        return power
+    return _Root.apply(power, order) if torch.is_grad_enabled() else power.pow(1 / order)
 
 
 class _Root(torch.autograd.Function):
@@ -115,7 +115,7 @@ class _RowCost(torch.autograd.Function):
         need_u, need_v = ctx.needs_input_grad[:2]
         inputs = u, v
         u, v = (u + 0).contiguous(), (v + 0).contiguous()  # copies, with -0.0 as 0.0: the two must tie
-        cost = solve_rows(u, v, plan, order, need_u, need_v)
+        cost = _solve_in_threads(u, v, plan, order, need_u, need_v)
         ctx.save_for_backward(*inputs, u if need_u else None, v if need_v else None)
         ctx.plan, ctx.order = plan, order
         return cost
@@ -215,39 +215,29 @@ def solve_rows(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, nee
     r"""W_k^k of every row of ``u [rows, N]`` and ``v [rows, M]``, overwriting the rows with its slopes.
 
     ``u`` and ``v`` must be contiguous; where ``need_u`` (``need_v``) is set, the rows are overwritten with slopes: the gradient of the
-    cost divided by :meth:`Plan.slope_scale`, with the opposite sign in ``v``; otherwise they are unchanged. Rows are independent and are
-    solved in blocks, in threads: numpy releases the interpreter's lock while it sorts.
+    cost divided by :meth:`Plan.slope_scale`, with the opposite sign in ``v``; otherwise they are unchanged.
     """
-    size = max(u.shape[1], v.shape[1])
     share = u.shape[1] if plan.shares_mass else 1
+    if plan.shares_mass and use_kernel(u, u.shape[1]):
+        return kernel.solve(u, v, order, need_u, need_v).div_(share)
     if not sort_is_fast(u):
         return _solve_block(u, v, plan, order, need_u, need_v) / share
-    step = chunk_size(len(u), BLOCK // size)
-    if step == len(u):
-        return _solve_block(u, v, plan, order, need_u, need_v).div_(share)
-    starts = range(0, len(u), step)
-
-    def block(start: int) -> Tensor:
-        stop = start + step
-        return _solve_block(u[start:stop], v[start:stop], plan.rows(start, stop), order, need_u, need_v)
-
-    threads = min(worker_count(), len(starts))
-    costs = map(block, starts) if threads <= 1 else _pool(threads, os.getpid()).map(block, starts)
-    return torch.cat(list(costs)).div_(share)
+    step = chunk_size(len(u), BLOCK // max(u.shape[1], v.shape[1]))
+    blocks = ((start, start + step) for start in range(0, len(u), step))
+    costs = [_solve_block(u[a:b], v[a:b], plan.rows(a, b), order, need_u, need_v) for a, b in blocks]
+    return (costs[0] if len(costs) == 1 else torch.cat(costs)).div_(share)
 
 
-@lru_cache(maxsize=4)
-def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
-    """Threads for the blocks; the process is part of the key because threads do not survive a fork.
+def _solve_in_threads(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:
+    """:func:`solve_rows` of some rows per thread."""
+    step = chunk_size(max(1, len(u)), max(1, BLOCK // max(u.shape[1], v.shape[1]))) if u.device.type == "cpu" else max(1, len(u))
 
-    Torch's number of threads is a setting per thread, which starts at the number of cores: every thread of the pool sets it to one.
-    """
-    before = torch.get_num_threads()
-    pool = ThreadPoolExecutor(threads, "aswd-sort", initializer=torch.set_num_threads, initargs=(1,))
-    together = threading.Barrier(threads)
-    list(pool.map(lambda _: together.wait(), range(threads)))
-    torch.set_num_threads(before)  # MKL's number of threads is a setting of the process: restored
-    return pool
+    def solve(start: int) -> Tensor:
+        rows = slice(start, start + step)
+        return solve_rows(u[rows], v[rows], plan.rows(start, start + step), order, need_u, need_v)
+
+    costs = map_chunks(solve, range(0, len(u), step), u.device)
+    return torch.cat(costs) if costs else u.new_zeros(0)
 
 
 def _solve_block(u: Tensor, v: Tensor, plan: Plan, order: float, need_u: bool, need_v: bool) -> Tensor:

@@ -20,6 +20,7 @@ from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
 from aswd.distances.projections import Projection
 from aswd.distances.streams import Streams
+from aswd.distances.workers import threads_for
 from aswd.utils.checks import check_choice
 
 
@@ -192,7 +193,7 @@ class SlicedDistance(nn.Module):
         differentiable = torch.is_grad_enabled() and not inference
         with torch.inference_mode(False), torch.set_grad_enabled(differentiable):
             problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
-            with without_autocast(problem.x.device):
+            with without_autocast(problem.x.device), threads_for(problem.x):
                 given = self._given(directions, problem)
                 drawn = getattr(self.directions, "num_projections", 1)
                 self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])

@@ -1,8 +1,8 @@
 """Sorting many rows at once, with the sorting permutations.
 
-Torch sorts slowly on a CPU. For float32 there, :func:`sort_rows` packs the position of every value into the mantissa bits that are
-free once the value is widened to float64, and one vectorised numpy sort gives values and permutation at once, exactly, with ties in order
-of position as in a stable sort.
+Torch sorts slowly on a CPU. For float32 there, :mod:`aswd.distances.kernel` sorts. Where that was not built, :func:`sort_rows` packs the
+position of every value into the mantissa bits that are free once the value is widened to float64, and one vectorised numpy sort gives
+values and permutation at once, exactly, with ties in order of position as in a stable sort.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-BLOCK = 131_072  # values to sort at a time: large enough to amortise the calls, small enough for the cache
+from aswd.distances import kernel
+
+BLOCK = 65_536  # values to sort at a time: large enough to amortise the calls, small enough for the cache
 _INDEX_MASK = (1 << 26) - 1  # of 29 free bits: a position this small does not change the float32 that a key rounds to
 _SMALLEST = np.array([5e-324])  # a denormal number
 _fast_sort = True  # set to False by tests, to compare
@@ -29,16 +31,23 @@ def chunk_size(count: int, most: int) -> int:
     return math.ceil(count / math.ceil(count / max(1, most)))
 
 
+def use_kernel(values: Tensor, length: int) -> bool:
+    """Whether rows of this length, of values like these, are sorted by the compiled kernel."""
+    return _fast_sort and kernel.takes(values, length)
+
+
 def sort_is_fast(values: Tensor) -> bool:
-    """Whether rows like these are sorted by numpy."""
+    """Whether rows like these are sorted by numpy, where the kernel was not built."""
     return _fast_sort and values.device.type == "cpu" and values.dtype == torch.float32 and values.shape[1] <= _INDEX_MASK
 
 
 def sort_rows(values: Tensor, with_index: bool, side: int) -> tuple[Tensor, Tensor | None]:
     """Rows in ascending order and, with ``with_index``, the stable permutations that sort them.
 
-    On the fast path the results are buffers of this thread, overwritten by the next call for the same ``side``.
+    By numpy the results are buffers of this thread, overwritten by the next call for the same ``side``.
     """
+    if use_kernel(values, values.shape[1]):
+        return kernel.sort(values, with_index)
     if sort_is_fast(values):
         packed = (_packed_sort if with_index else _plain_sort)(values.numpy(), _scratch.side(side, values.shape))
         if packed is not None:

@@ -1,23 +1,46 @@
-"""Number of threads for work outside of torch: numpy's sort, and the assignment solver.
+"""Threads for the work of the distances on a CPU.
 
-Default: as many as torch uses. They can be set separately: for small tensors torch's threads cost more than they gain (on two shared
-cores an ASWD step at N = 500, L = 1000 took 380 ms with two of them and 136 ms with one), while sorting blocks of rows in parallel is
-still faster.
+A distance splits its work into chunks whose number and size do not depend on the number of threads, and sums their results in a fixed
+order, so that any number of threads gives the same bits. Inside a chunk torch uses one thread: parallel chunks are faster than many
+parallel operations on small tensors. Default: as many threads as torch uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
+from typing import TypeVar
 
 import torch
 
+Item, Result = TypeVar("Item"), TypeVar("Result")
+
+_HIGH_DIM = 256
 _given: int | None = None
 
 
+class _Here(threading.local):
+    """What is set for a thread."""
+
+    count: int | None = None  # of threads, inside of :func:`one_torch_thread`, where torch does not say it
+    busy: bool = False  # at work on a chunk, which starts no threads of its own
+
+
+_here = _Here()
+
+
 def worker_count() -> int:
-    """Number of threads for work outside of torch."""
-    return torch.get_num_threads() if _given is None else _given
+    """Number of threads for the chunks of a distance."""
+    if _here.busy:
+        return 1
+    if _given is not None:
+        return _given
+    return torch.get_num_threads() if _here.count is None else _here.count
 
 
 @contextmanager
@@ -29,3 +52,80 @@ def workers(count: int | None) -> Iterator[None]:
         yield
     finally:
         _given = former
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Context in which torch uses one thread, and chunks as many as before.
+
+    For small tensors torch's own threads cost more than they gain, and sums in several threads have other bits than in one.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or _here.count is not None:
+        yield
+        return
+    _here.count = threads
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        _here.count = None
+
+
+def threads_for(samples: torch.Tensor) -> AbstractContextManager:
+    """Context for an evaluation with these samples: torch uses threads of its own only where their dimension is high.
+
+    Also because torch's threads, once started, keep their cores busy for a while.
+    """
+    return one_torch_thread() if samples.device.type == "cpu" and samples.shape[-1] <= _HIGH_DIM else nullcontext()
+
+
+def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], device: torch.device) -> list[Result]:
+    """``[function(chunk) for chunk in chunks]`` without gradients, on a CPU in several threads, of which this is one."""
+    chunks = list(chunks)
+    count = min(worker_count(), len(chunks)) if device.type == "cpu" else 1
+    if count <= 1:
+        with torch.no_grad():
+            return [function(chunk) for chunk in chunks]
+    results: list = [None] * len(chunks)
+    waiting = deque(enumerate(chunks))
+
+    def work() -> None:
+        _here.busy = True
+        try:
+            with torch.no_grad():
+                while waiting:
+                    try:
+                        position, chunk = waiting.popleft()
+                    except IndexError:  # another thread was faster
+                        return
+                    results[position] = function(chunk)
+        finally:
+            _here.busy = False
+
+    with one_torch_thread():
+        others = [_pool(count - 1, os.getpid()).submit(work) for _ in range(count - 1)]
+        try:
+            work()
+        finally:
+            waiting.clear()  # after a failure nothing more is begun
+            failures = [other.exception() for other in others]
+    for failure in failures:
+        if failure is not None:
+            raise failure
+    return results
+
+
+@lru_cache(maxsize=4)
+def _pool(count: int, pid: int) -> ThreadPoolExecutor:
+    """Threads beside this one; the process is part of the key because threads do not survive a fork.
+
+    Torch's number of threads is a setting per thread, which starts at the number of cores: every thread of the pool sets it to one.
+    """
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(count, "aswd", initializer=torch.set_num_threads, initargs=(1,))
+    together = threading.Barrier(count)
+    list(pool.map(lambda _: together.wait(), range(count)))
+    torch.set_num_threads(before)  # MKL's number of threads is a setting of the process: restored
+    return pool
