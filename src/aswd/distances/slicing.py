@@ -38,8 +38,7 @@ _NARROW = 16  # features up to this dimension are sliced without regard to the s
 _SLICES = 64  # of a chunk of wider features: thinner products are slow
 _SHARES = 8  # with fewer chunks of slices than this, products are split by samples
 _SUMS = 16  # partial sums of a gradient, at most
-_KEPT = 1 << 26  # slopes that are kept at a time
-ROOM = 16 * BLOCK  # values per side that a thread keeps memory for
+_KEPT = 1 << 23  # slopes that are kept at a time
 
 
 class _Chunk(NamedTuple):
@@ -173,7 +172,7 @@ def _by_products(
     costs, sums, theta_grads = [], (_Sum(), _Sum()), []
     for start in range(0, directions.shape[1], step):
         theta = directions[:, start : start + step]
-        cost, slopes = _solve_all(projection, x, y, theta, plan, order, needs)
+        cost, slopes = _solve_all(projection, x, y, theta, plan, order, needs, reuse=True)
         cost, factor = aggregation.each(cost, order)
         costs.append(cost)
         of_theta = _Sum()
@@ -187,14 +186,27 @@ def _by_products(
 
 
 def _solve_all(
-    projection: Projection, x: Tensor, y: Tensor, directions: Tensor, plan: Plan, order: float, needs: tuple[bool, bool]
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    plan: Plan,
+    order: float,
+    needs: tuple[bool, bool],
+    reuse: bool = False,
 ) -> tuple[Tensor, list[Tensor | None]]:
-    """Costs ``[R, L]`` of all slices, and their slopes on the line, ``[R, L, N]``, of the sides that need them."""
+    """Costs ``[R, L]`` of all slices, and their slopes on the line, ``[R, L, N]``, of the sides that need them.
+
+    With ``reuse`` the slopes are in memory of this thread, which the next call overwrites.
+    """
     if _is_for_the_kernel(projection, x, directions, plan):
         costs, kept = kernel.slopes(x, y, directions, order, needs)
         return costs.div_(x.shape[1]), kept
     costs = x.new_empty(directions.shape[:2])
-    kept = [x.new_empty(*directions.shape[:2], side.shape[1]) if need else None for side, need in zip((x, y), needs, strict=True)]
+    kept = [
+        None if not need else _values(side, directions, 2 + i) if reuse else side.new_empty(*directions.shape[:2], side.shape[1])
+        for i, (side, need) in enumerate(zip((x, y), needs, strict=True))
+    ]
     chunks = _chunks(x, y, directions)
     projected = _splits_by_products(projection, directions) and len(chunks) < _SHARES
     if projected:  # few slices of many samples: products of some samples at a time
@@ -361,22 +373,25 @@ def repeat_plan(plan: Plan, count: int) -> Plan:
 
 
 class _Scratch(threading.local):
-    """Buffers for the values of a chunk, kept per thread: newly allocated memory costs more than the work done in it."""
+    """Buffers for values, kept per thread: newly allocated memory costs more than the work done in it."""
 
     def __init__(self) -> None:
-        self.sides: list[Tensor] = [torch.empty(ROOM, dtype=torch.float32, device="cpu") for _ in range(2)]
+        self.buffers = [torch.empty(0, dtype=torch.float32, device="cpu") for _ in range(4)]
 
 
 _scratch = _Scratch()
 
 
-def _values(features: Tensor, directions: Tensor, side: int) -> Tensor:
-    """Uninitialised buffer for ``[r, l, N]`` values; on a CPU it is reused by the next call for the same ``side``."""
+def _values(features: Tensor, directions: Tensor, which: int) -> Tensor:
+    """Uninitialised buffer for ``[r, l, N]`` values; on a CPU it is reused by this thread's next call for the same ``which``."""
     shape = (*directions.shape[:2], features.shape[1])
-    room = _scratch.sides[side]
-    if features.device.type == "cpu" and features.dtype == room.dtype and math.prod(shape) <= len(room):
-        return room[: math.prod(shape)].view(shape)
-    return features.new_empty(shape)
+    size = math.prod(shape)
+    if features.device.type != "cpu" or features.dtype != torch.float32 or size > _KEPT:
+        return features.new_empty(shape)
+    if size > len(_scratch.buffers[which]):
+        with torch.inference_mode(False):  # writable in any mode later
+            _scratch.buffers[which] = torch.empty(size, dtype=torch.float32, device="cpu")
+    return _scratch.buffers[which][:size].view(shape)
 
 
 def slice_chunks(x: Tensor, y: Tensor, directions: Tensor) -> Iterator[tuple[slice, list[slice]]]:
