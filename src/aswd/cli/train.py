@@ -54,14 +54,14 @@ def _print_configs(runs: list[RunConfig], line: CommandLine) -> int:
         if line.package is None:
             texts.append(run.to_yaml())
             continue
-        import yaml
+        from aswd.config.run import to_yaml
 
         content = run.plain()
         for part in line.package.split("."):
             if not isinstance(content, dict) or part not in content:
                 raise UserError(f"--package must be a part of the configuration; got {line.package!r}")
             content = content[part]
-        texts.append(yaml.safe_dump(content, sort_keys=False))
+        texts.append(to_yaml(content))
     print("---\n".join(texts), end="")
     return 0
 
