@@ -134,7 +134,10 @@ def test_manual_optimization_has_the_same_parts(tmp_path, capsys):
         (["task.iterations=5"], "task.iterations must be at least 12"),
         (["distance=swd,aswd"], "stands for several runs"),
         (["task.lr=1e30", *SMALL], "the profiled run must be done; it is failed: the loss is not finite"),
-        (["task=color_transfer", "data.num_colors=50", "distance=swd"], "the run must have at least 16 steps for --steps 5; it ended after 1"),
+        (
+            ["task=color_transfer", "data.num_colors=50", "distance=swd"],
+            "the run must have at least 16 steps for --steps 5; it ended after 1",
+        ),
     ],
 )
 def test_mistakes_are_a_sentence(arguments, why, tmp_path, capsys):
