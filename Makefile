@@ -23,10 +23,10 @@ demo: $(INSTALLED)  ## the flow's main figure at a small scale, and the report o
 	$(BIN)/aswd report
 
 test: $(INSTALLED)  ## run the whole test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-fast: $(INSTALLED)  ## run the tests that take no longer than a few seconds each
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
 
 test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is installed for it (root and apt-get): five minutes
 	$(BIN)/python -m tests.slurm.prove $(OPTIONS)

@@ -1,7 +1,14 @@
 import os
+import shutil
 
 import pytest
 import torch
+
+_LARGE = 8 * 2**30
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or every process that a test starts compiles all of aswd again
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > _LARGE:
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"  # in memory: records are synced to the disk file by file, as they should be
 
 
 @pytest.fixture(autouse=True)

@@ -65,17 +65,19 @@ def test_cells_are_what_the_command_line_composes(name, scale):
 def test_published_rules_that_depend_on_the_data_are_respected(monkeypatch):
     """A rule for one toy target."""
     from aswd.artifacts import cells as module
-    from aswd.config import published
+    from aswd.config import groups, published
 
     rules = [{"data": ["knot"], "set": {"task": {"lr": 0.25}}}]
     monkeypatch.setattr(published, "load_rules", lambda path: rules if path.stem == "flow" else [])
     monkeypatch.setattr(module, "load_rules", lambda path: rules)
+    monkeypatch.setattr(groups, "_stored", ([], []))
     try:
         rates = {cell.data: cell.config.task.lr for cell in cells(load("flow_main"), "paper", "reference")}
         assert rates.pop("knot") == 0.25
         assert 0.25 not in rates.values()
     finally:
         monkeypatch.undo()
+        groups._stored = ([], [])
         from hydra.core.config_store import ConfigStore
 
         for group in ("published_task", "published_distance"):

@@ -45,7 +45,10 @@ def test_all_artifacts_are_tried_here():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", OTHERS, ids=lambda names: names[0])
-def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys):
+def test_artifacts_of_other_tasks_run_at_smoke_scale(names, tmp_path, capsys, monkeypatch):
+    from aswd.artifacts.drawing import scaling
+
+    monkeypatch.setattr(scaling, "DIM", 20)
     for name in names:
         artifact = load(name)
         quiet = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu"] if artifact.task != "none" else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
+from aswd.config.schemas import TrainerConfig
 from aswd.distances import READINGS
 from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_atomically, write_json, write_text
@@ -28,6 +29,7 @@ from aswd.utils.tables import table
 FILES = ("figure.png", "table.csv", "table.md", "table.tex", "summary.json")  # what the report reads, with digests in DIGESTS
 DIGESTS = "digests.json"
 _NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
+_NEUTRAL = frozenset(each.name for each in fields(TrainerConfig) if each.metadata.get("neutral", False))  # of the trainer
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,9 @@ class Reproduction:
     @cached_property
     def _own_cells(self) -> list[Cell] | None:
         """The cells without overrides; ``None`` where the artifact is not complete without them."""
-        needed = [override for override in self.overrides if _option(override) in _NO_CHANGE]
-        if len(needed) == len(self.overrides):
+        if all(map(_is_neutral, self.overrides)):
             return self.cells
+        needed = [override for override in self.overrides if _option(override) in _NO_CHANGE]
         try:
             return cells(self.artifact, self.scale, self.reading, needed, self.config_dirs)
         except UserError:
@@ -184,6 +186,13 @@ class Reproduction:
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
         print(f"Figure, tables and verdicts: {folder}")
+
+
+def _is_neutral(override: str) -> bool:
+    """Whether an override changes only where and how the runs are made."""
+    option = _option(override)
+    section, _, name = option.partition(".")
+    return option in _NO_CHANGE or section == "launcher" or (section == "trainer" and name in _NEUTRAL)
 
 
 def _option(override: str) -> str:

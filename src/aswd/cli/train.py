@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aswd.utils.errors import UserError, sentence
 from aswd.utils.files import check_writable
+from aswd.utils.start_up import large_imports
 
 if TYPE_CHECKING:
     from aswd.config.composition import CommandLine
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int:
     """Run the command line. The exit code is 0; 2 for a mistake in the arguments; 128 + n after signal n; or as in ``exit_code``."""
     try:
-        from aswd.config.composition import parse_command_line, plan_runs, run_hydra
+        with large_imports():
+            from aswd.config.composition import parse_command_line, plan_runs, run_hydra
 
         line = parse_command_line(arguments)
         if {"--help", "-h"} & set(line.hydra_flags):
@@ -30,7 +32,8 @@ def main(arguments: list[str]) -> int:
             return 0
         if line.hydra_flags or line.cfg in ("hydra", "all"):
             return run_hydra(line)
-        runs = plan_runs(line)
+        with large_imports():  # that of the task comes with Lightning
+            runs = plan_runs(line)
         if line.cfg == "job":
             return _print_configs(runs, line)
         for folder in {run.paths.output_dir for run in runs}:
@@ -51,14 +54,14 @@ def _print_configs(runs: list[RunConfig], line: CommandLine) -> int:
         if line.package is None:
             texts.append(run.to_yaml())
             continue
-        import yaml
+        from aswd.config.run import to_yaml
 
         content = run.plain()
         for part in line.package.split("."):
             if not isinstance(content, dict) or part not in content:
                 raise UserError(f"--package must be a part of the configuration; got {line.package!r}")
             content = content[part]
-        texts.append(yaml.safe_dump(content, sort_keys=False))
+        texts.append(to_yaml(content))
     print("---\n".join(texts), end="")
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, fields, is_dataclass, make_dataclass
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -15,6 +16,7 @@ from aswd.config.schemas import PathConfig, TrainerConfig
 from aswd.config.targets import DISTANCE_TARGETS
 from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, option_types, options
+from aswd.distances.registry import registrations
 from aswd.tasks.registry import TASKS
 from aswd.utils.fields import neutral
 from aswd.utils.registry import Entry, Registry, import_objects
@@ -33,8 +35,23 @@ def loggers() -> Registry:
     return import_objects("aswd.tracking.registry:LOGGERS")[0]
 
 
+_stored: tuple[list[Any], list[Any]] = ([], [])  # what the groups were made of when they were stored: by value, and the very objects
+
+
 def register_groups() -> None:
-    """Store all groups; again after a plug-in has registered more names."""
+    """Store all groups; again after a plug-in has registered more names, and else not: to store takes longer than to compose."""
+    global _stored
+    folder = config_dir() / "published"
+    registries = [TASKS.entries(), DATA.entries(), launchers().entries(), loggers().entries(), registrations()]
+    names = [DISTANCE_TARGETS.copy(), *map(list, registries), *((path, path.stat().st_mtime_ns) for path in sorted(folder.glob("*.yaml")))]
+    entries = [entry for registry in registries for entry in registry.values()]
+    entries += [import_objects(entry.config)[0] for entry in entries if isinstance(entry, Entry) and isinstance(entry.config, str)]
+    if names != _stored[0] or any(entry is not former for entry, former in zip(entries, _stored[1], strict=True)):
+        _store_groups(folder)
+        _stored = names, entries
+
+
+def _store_groups(published: Path) -> None:
     store = ConfigStore.instance()
     store.__deepcopy__ = lambda memo: store  # Hydra copies it for every composition, which takes longer than all the rest
     for group, registry in (("task", TASKS), ("data", DATA), ("launcher", launchers())):
@@ -52,7 +69,7 @@ def register_groups() -> None:
         node.accelerator = name
         store.store(name, node, group="trainer")
     store.store("default", PathConfig, group="paths")
-    for path, node in published_configs(config_dir() / "published", DATA).items():
+    for path, node in published_configs(published, DATA).items():
         group, _, name = path.rpartition("/")
         store.store(name, node, group=group)
 

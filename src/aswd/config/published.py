@@ -7,7 +7,7 @@ is left out holds for all. The rules that apply to a distance, or to a data set,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,10 @@ def load_rules(path: Path) -> list[dict[str, Any]]:
     return rules
 
 
-def published_distance(rules: Iterable[dict], reading: str, name: str) -> dict[str, Any]:
-    """What the rules set for options of the distance ``name``."""
-    return _merged(rules, "distance", lambda rule: _holds(rule, reading) and _names_distance(rule, name))
+def published_distance(rules: Iterable[dict], reading: str, name: str, known: Set[str] | None = None) -> dict[str, Any]:
+    """What the rules set for options of the distance ``name``, which are ``known`` (default: they are looked up)."""
+    known = set(options(name)) if known is None else known
+    return _merged(rules, "distance", lambda rule: _holds(rule, reading) and _names_distance(rule, name, known))
 
 
 def published_task(rules: Iterable[dict], reading: str, data: str) -> dict[str, Any]:
@@ -58,14 +59,16 @@ def reading_options(reading: str, name: str) -> dict[str, Any]:
 def published_configs(folder: Path, data_names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """All configurations that the files in ``folder`` and the readings of the distances give, by ``group/name``."""
     configs: dict[str, dict[str, Any]] = {}
+    known = {name: set(options(name)) for name in available()}
     for reading in READINGS:
-        for name in available():
+        for name in known:
             _add(configs, f"reading_distance/{reading}/{name}", "distance", reading_options(reading, name))
     for path in sorted(folder.glob("*.yaml")):
         rules = load_rules(path)
         for reading in READINGS:
-            for name in available():
-                _add(configs, f"published_distance/{path.stem}/{reading}/{name}", "distance", published_distance(rules, reading, name))
+            for name in known:
+                values = published_distance(rules, reading, name, known[name])
+                _add(configs, f"published_distance/{path.stem}/{reading}/{name}", "distance", values)
             for data in data_names:
                 _add(configs, f"published_task/{path.stem}/{reading}/{data}", "task", published_task(rules, reading, data))
     return configs
@@ -88,7 +91,6 @@ def _holds(rule: dict, reading: str) -> bool:
     return reading in rule.get("reading", [reading])
 
 
-def _names_distance(rule: dict, name: str) -> bool:
-    known = set(options(name))
+def _names_distance(rule: dict, name: str, known: Set[str]) -> bool:
     named = any(fnmatchcase(name, pattern) for pattern in rule.get("distance", ["*"]))
     return named and set(rule.get("having", [])) <= known and not set(rule.get("lacking", [])) & known

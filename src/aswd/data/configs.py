@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from aswd.data.photograph_files import read_photograph
+from aswd.data.photograph_files import digest_and_colours
 from aswd.data.shape_files import READERS, read_shape
 from aswd.data.surfaces import SHAPES, NoShape, Points, Source, shape
 from aswd.utils.checks import check_at_least, nearest
@@ -173,15 +173,14 @@ class PhotographConfig(FixedConfig):
         super().__post_init__()
         for side in SIDES:
             try:
-                image = read_photograph(getattr(self, side))
+                digest, seen = digest_and_colours(getattr(self, side))
             except ValueError as error:
                 raise ValueError(f"{side} {error}") from None
-            seen = int((image.counts > 0).sum())
             if seen < self.num_colors:
                 how = f"set data.num_colors={seen} or less" if seen > 1 else "choose another"
                 raise ValueError(f"{side} must have num_colors={self.num_colors} colours; {getattr(self, side)!r} has only {seen}: {how}")
-            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), image.digest)
-            setattr(self, f"{side}_digest", image.digest)
+            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), digest)
+            setattr(self, f"{side}_digest", digest)
 
 
 def _read_points(side: str, name: str) -> tuple[Points, bytes]:

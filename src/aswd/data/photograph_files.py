@@ -97,6 +97,26 @@ def read_photograph(source: str) -> Photograph:
     Raises:
         ValueError: no such file, or no image in it; the sentence lacks its subject, the option.
     """
+    return _read(*_place(source))
+
+
+def digest_and_colours(source: str) -> tuple[str, int]:
+    """The digest of the image that :func:`read_photograph` reads, and how many colours of it can be seen; counted once per file.
+
+    Raises:
+        ValueError: likewise.
+    """
+    return _counted(*_place(source))
+
+
+@lru_cache(maxsize=256)
+def _counted(*place: str | int) -> tuple[str, int]:
+    image = _read(*place)
+    return image.digest, int((image.counts > 0).sum())
+
+
+def _place(source: str) -> tuple[str, int, int, str]:
+    """Path, time of change and size of the file, and the source."""
     path = _path(source)
     try:
         status = path.stat()
@@ -105,7 +125,7 @@ def read_photograph(source: str) -> Photograph:
         raise ValueError(f"must be a file, or a built-in image; got {source!r}, which is neither ({hint})") from None
     if not path.is_file():
         raise ValueError(f"must be an image; got {source!r}, which is no file")
-    return _read(str(path), status.st_mtime_ns, status.st_size, source)
+    return str(path), status.st_mtime_ns, status.st_size, source
 
 
 def _path(source: str) -> Path:

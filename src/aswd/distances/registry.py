@@ -123,6 +123,12 @@ def available() -> list[str]:
     return list(_registry)
 
 
+def registrations() -> dict[str, Registration]:
+    """What all names stand for; a name that is registered again has another object."""
+    load_entry_points()
+    return dict(_registry)
+
+
 def options(name: str) -> dict[str, Any]:
     """The options of a distance with their defaults (those of reading ``reference``); ``None`` for an option that has no default."""
     entry = _find(name)

@@ -10,10 +10,13 @@ import traceback
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from aswd.config.run import RunConfig
-from aswd.runs.execution import RunResult, execute_run
-from aswd.runs.signals import StopRequest
-from aswd.runs.store import Run
+from aswd.utils.start_up import large_imports
+
+with large_imports():
+    from aswd.config.run import RunConfig
+    from aswd.runs.execution import RunResult, execute_run
+    from aswd.runs.signals import StopRequest
+    from aswd.runs.store import Run
 
 
 def main() -> None:

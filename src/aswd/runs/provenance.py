@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,12 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
 
 
+@cache
 def revision() -> str | None:
-    """The git revision of a checkout, with ``+changes`` if it has uncommitted ones; ``None`` for an installed package."""
+    """The git revision of a checkout, with ``+changes`` if it has uncommitted ones; ``None`` for an installed package.
+
+    It is asked for once per process, whose code does not change when that in the checkout does.
+    """
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=40", "--dirty=+changes", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
@@ -37,6 +42,7 @@ def revision() -> str | None:
         return None
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)

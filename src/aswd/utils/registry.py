@@ -85,6 +85,10 @@ class Registry:
             raise UserError(f"unknown {self.kind} {name!r}: {nearest(name, self)}")
         return self._entries[name]
 
+    def entries(self) -> dict[str, Entry]:
+        """All entries by name, those that are not listed included."""
+        return dict(self._entries)
+
     def register(self, name: str, **entry: Any) -> Callable[[type], type]:
         """A decorator that makes a class known under ``name``; ``entry`` are the other fields of :class:`Entry`.
 
