@@ -59,7 +59,8 @@ class _Case:
     def frozen(self, x: Tensor, y: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
         """The distance as a pure function: what was learned, and the random numbers to come, are the same at every call.
 
-        A search that starts anew at every call, in evaluation mode too, is left out: the gradient takes its result as a constant.
+        A search that starts anew at every call, in evaluation mode too, is left out, and directions that depend on the samples are held:
+        the gradient takes them as constants.
         """
         distance = self.build()
         maximiser = getattr(distance, "maximiser", None) if self.ours else None
@@ -67,7 +68,9 @@ class _Case:
             maximiser.steps = 0
         distance(x, y)
         distance.eval()
-        return lambda a, b: _seeded(copy.deepcopy(distance), a, b)
+        held = self.ours and getattr(getattr(distance, "directions", None), "from_samples", False)
+        fixed = {"directions": distance.draw(x, y)} if held else {}
+        return lambda a, b: _seeded(copy.deepcopy(distance), a, b, **fixed)
 
 
 def check_distance(name: str, /, **given: Any) -> list[str]:

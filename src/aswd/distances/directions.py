@@ -1,4 +1,7 @@
-"""Directions theta: uniform, pushed forward by a learned map, or a single one that is optimised."""
+"""Directions theta: uniform, pushed forward by a learned map, or a single one that is optimised.
+
+Others are in :mod:`~aswd.distances.zonal`, :mod:`~aswd.distances.random_paths` and :mod:`~aswd.distances.markov`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from torch.nn import functional
 from aswd.distances.layers import Parameters, apply_layer, linear_layer
 from aswd.distances.parts import build_part
 from aswd.distances.point_sets import orthonormal
+from aswd.distances.problem import Slices
 from aswd.distances.streams import Streams
 from aswd.utils.checks import check_at_least, check_choice
 from aswd.utils.fields import option
@@ -22,6 +26,8 @@ class Directions:
 
     parameter_names: tuple[str, ...] = ()
     closed_form: bool = False  # whether parameter_gradients is implemented, which saves autograd in every inner step
+    from_samples: bool = False  # whether the random part depends on the samples, and base_from draws it
+    replaced_by_given: bool = False  # whether directions that are given to a call take the place of all, and nothing is searched
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         """Initial parameters, one set per replica, for directions of dimension ``dim``."""
@@ -30,6 +36,12 @@ class Directions:
     def base(self, dim: int, streams: Streams) -> Tensor | None:
         """The random part, ``[R, L, dim]``."""
         return None
+
+    def base_from(self, s: Slices, streams: Streams) -> Tensor | None:
+        """The random part from samples and their features (``s.theta`` is ``None``); called instead of :meth:`base` if
+        :attr:`from_samples`. No gradient reaches the samples through it.
+        """
+        return self.base(s.x_features.shape[-1], streams)
 
     def theta(self, base: Tensor | None, parameters: Parameters) -> Tensor:
         """Directions ``[R, L, dim]`` from the random part and the parameters."""
@@ -111,6 +123,7 @@ class Single(Directions):
     """One direction, which is the parameter itself (Max-SWD and the other Max- distances)."""
 
     parameter_names = ("theta",)
+    replaced_by_given = True
     num_directions = 1
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:

@@ -15,12 +15,17 @@ import torch
 from torch import Tensor
 
 from aswd.distances.aggregations import Aggregation, Max
+from aswd.distances.matched import (
+    all_pairs_are_cheaper,
+    matched_squares,
+    pull_back_matches,
+    pull_back_pairs,
+    squared_distances,
+)
 from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients, match_rows, quantile_plan
 from aswd.distances.problem import Slices
 from aswd.distances.slice_costs import SliceCost
 from aswd.distances.slicing import repeat_plan, slice_chunks
-
-_GATHERED = 1 << 19  # coordinates of matched samples that are held at a time
 
 # Ranges of replicas and slices; indices of x (None: all in order) and of y, and mass: [r, l, K].
 Matching = tuple[slice, slice, Tensor | None, Tensor, Tensor]
@@ -60,29 +65,20 @@ def _matchings(s: Slices) -> Iterator[Matching]:
             yield rows, cols, *(part if part is None or part.ndim == 0 else part.view(*theta.shape[:2], -1) for part in parts)
 
 
-def _differences(x: Tensor, y: Tensor, i: Tensor | None, j: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Coordinates of x_i - y_j, ``[r, c, l, K]``, a few at a time, for samples as columns ``[r, d, N]``."""
-    step = max(1, _GATHERED // j.numel())
-
-    def taken(side: Tensor, index: Tensor) -> Tensor:
-        return side.gather(2, index.flatten(1)[:, None].expand(-1, side.shape[1], -1)).view(*side.shape[:2], *index.shape[1:])
-
-    for start in range(0, x.shape[1], step):
-        some = slice(start, start + step)
-        yield some, torch.sub(x[:, some, None] if i is None else taken(x[:, some], i), taken(y[:, some], j))
-
-
 class _LiftedCosts(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: Tensor, y: Tensor, s: Slices) -> Tensor:
-        ctx.save_for_backward(x, y)
         s = Slices(*(part.detach() if isinstance(part, Tensor) else part for part in s))
+        pairs = squared_distances(s.x, s.y) if all_pairs_are_cheaper(s.x, s.y, s.theta.shape[1]) else None
+        ctx.save_for_backward(x, y, pairs)
         ctx.order, ctx.matchings = s.order, []
         costs = x.new_empty(s.theta.shape[:2])
-        columns = x.mT.contiguous(), y.mT.contiguous()
         for matching in _matchings(s):
             rows, cols, i, j, mass = matching
-            squares = _squares(*(side[rows] for side in columns), i, j)
+            if pairs is None:
+                squares = matched_squares(s.x[rows], s.y[rows], i, j)
+            else:
+                squares = pairs[rows].flatten(1).gather(1, _pair_index(i, j, pairs.shape).flatten(1)).view_as(j)
             costs[rows, cols] = ((squares if s.order == 2 else squares.pow(s.order / 2)) * mass).sum(2)
             if any(ctx.needs_input_grad[:2]):
                 ctx.matchings.append(matching)
@@ -90,34 +86,35 @@ class _LiftedCosts(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        x, y = ctx.saved_tensors
-        order = ctx.order
+        x, y, pairs = ctx.saved_tensors
+        need = ctx.needs_input_grad[:2]
         if torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad):  # as in a vectorised Hessian
-            plain = partial(_plain_costs, matchings=ctx.matchings, order=order)
-            return *differentiable_gradients(plain, (x, y), ctx.needs_input_grad, grad), None
-        x_columns, y_columns = x.mT.contiguous(), y.mT.contiguous()
-        grads = [torch.zeros_like(side) if need else None for side, need in zip((x_columns, y_columns), ctx.needs_input_grad, strict=False)]
+            plain = partial(_plain_costs, matchings=ctx.matchings, order=ctx.order)
+            return *differentiable_gradients(plain, (x, y), need, grad), None
+        if pairs is not None:
+            plan = torch.zeros_like(pairs)
+            for rows, cols, i, j, mass in ctx.matchings:
+                weighted = (grad[rows, cols, None] * mass).expand(j.shape)
+                plan[rows].flatten(1).scatter_add_(1, _pair_index(i, j, pairs.shape).flatten(1), weighted.flatten(1))
+            return *pull_back_pairs(plan.mul_(_slope(pairs, ctx.order)), x, y, need), None
+        grads = [torch.zeros_like(side) if needed else None for side, needed in zip((x, y), need, strict=True)]
         for rows, cols, i, j, mass in ctx.matchings:
-            factor = (order * grad[rows, cols, None] * mass).expand(j.shape)
-            if order != 2:
-                squares = _squares(x_columns[rows], y_columns[rows], i, j)
-                factor = factor * clamp_tiny(squares).pow(order / 2 - 1).masked_fill_(squares == 0, 0)
-            for some, difference in _differences(x_columns[rows], y_columns[rows], i, j):
-                slope = difference.mul_(factor[:, None])
-                for side, index, sign in ((grads[0], i, 1), (grads[1], j, -1)):
-                    if side is not None and index is None:
-                        side[rows, some] += slope.sum(2)
-                    elif side is not None:
-                        side[rows, some].scatter_add_(2, index.flatten(1)[:, None].expand(-1, slope.shape[1], -1), sign * slope.flatten(2))
-        return *(None if side is None else side.mT for side in grads), None
+            factor = (grad[rows, cols, None] * mass).expand(j.shape)
+            slope = ctx.order if ctx.order == 2 else _slope(matched_squares(x[rows], y[rows], i, j), ctx.order)
+            for total, part in zip(grads, pull_back_matches(factor * slope, x[rows], y[rows], i, j, need), strict=True):
+                if total is not None:
+                    total[rows] += part
+        return *grads, None
 
 
-def _squares(x: Tensor, y: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """|x_i - y_j|^2, ``[r, l, K]``, from samples as columns."""
-    total = torch.zeros(j.shape, device=x.device, dtype=x.dtype)
-    for _, difference in _differences(x, y, i, j):
-        total += difference.square_().sum(1)
-    return total
+def _slope(squares: Tensor, order: float) -> Tensor:
+    """k |d|^(k-2) from |d|^2, by which d is the gradient of |d|^k; zero at zero."""
+    return order * clamp_tiny(squares).pow(order / 2 - 1).masked_fill_(squares == 0, 0)
+
+
+def _pair_index(i: Tensor | None, j: Tensor, shape: torch.Size) -> Tensor:
+    """Positions of matched pairs in a flattened ``[N, M]`` matrix."""
+    return (torch.arange(shape[1], device=j.device) if i is None else i) * shape[2] + j
 
 
 def _plain_costs(x: Tensor, y: Tensor, matchings: list[Matching], order: float) -> Tensor:

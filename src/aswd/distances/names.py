@@ -9,13 +9,16 @@ from aswd.distances.directions import Frame, PushForward, Single
 from aswd.distances.exact import Wasserstein
 from aswd.distances.flows import Planar, Radial
 from aswd.distances.lifted import Lifted
+from aswd.distances.markov import MarkovChains
 from aswd.distances.neural import Neural
 from aswd.distances.penalties import CosinePenalty, NormPenalty
 from aswd.distances.point_sets import EqualArea, Halton, Orthogonal, Random, Sobol, Spiral
 from aswd.distances.projections import Circular, Linear, Polynomial
+from aswd.distances.random_paths import RandomPath
 from aswd.distances.registry import register
 from aswd.distances.slice_costs import Sorted
 from aswd.distances.trees import Tree
+from aswd.distances.zonal import VonMisesFisher
 
 for part_name, part in {
     **{"mean": Mean, "algorithm1": MeanOfRoots, "softmax": Softmax, "softmin": Softmin, "max": Max, "min": Min},
@@ -53,6 +56,11 @@ blocks = {"name": "orthogonal", "block": 4}
 register("db_tsw", about="tree-sliced, split by distance, orthogonal lines", slice_cost=Tree, order=1.0, sampling=blocks)(Linear)
 register("max_k_swd", about="Max-K-SW: K orthogonal directions", **{**searched, "directions": Frame})(Linear)
 register("ebsw", about="energy-based SWD", aggregation=Softmax)(Linear)
+
+register("vdsw", about="SWD of von Mises-Fisher directions", directions=VonMisesFisher, maximised="directions")(Linear)
+register("msw", about="Markovian SWD: chains of directions", directions=MarkovChains)(Linear)
+register("rpsw", about="random-path SWD: directions between samples", directions=RandomPath)(Linear)
+register("iwrpsw", about="importance weighted random-path SWD", directions=RandomPath, aggregation=Softmax)(Linear)
 
 register("max_swd", about="Max-SWD", **searched)(Linear)
 register("max_gswd_poly3", about="Max-GSWD, polynomial of degree 3", **searched, degree=3)(Polynomial)

@@ -13,11 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.distances.parts import Part
+from aswd.distances.scrambling import BITS, permuted_inverse, scrambled_digits
 from aswd.distances.streams import Streams
 from aswd.utils.checks import check_at_least, check_choice
 
 RANDOMISATIONS = ("rotation", "scramble", "none")
-_BITS = 30  # of the coordinates of a Sobol point
 
 
 class PointSet(Part):
@@ -124,10 +124,9 @@ class Net(PointSet):
         """Points of the open unit cube, ``[count, c]``, in float64."""
         raise NotImplementedError
 
-    def shift(self, cube: Tensor, streams: Streams) -> Tensor:
-        """Scramble: every replica of the points moved by its own random vector modulo one, ``[R, count, c]``."""
-        low = 2.0**-40
-        return ((cube + streams.uniform(0.5, 1, cube.shape[-1]).double() + 0.5) % 1).clamp_(low, 1 - low)
+    def scrambled(self, count: int, dim: int, streams: Streams) -> Tensor:
+        """Scrambled points of the open unit cube, ``[R, count, c]``, in float64: each alone uniform, independent between replicas."""
+        raise NotImplementedError
 
     def to_sphere(self, cube: Tensor) -> Tensor:
         """Points of the cube, mapped to the sphere."""
@@ -140,29 +139,22 @@ class Net(PointSet):
         if randomisation != "scramble":
             return super().draw(count, dim, streams, randomisation)
         self.check_dim(dim)
-        device, dtype = streams.kind
-        return self.to_sphere(self.shift(_cached_cube(type(self), count, dim, device), streams)).to(dtype)
-
-
-@lru_cache(maxsize=16)
-def _cached_cube(kind: type[Net], count: int, dim: int, device: torch.device) -> Tensor:
-    with torch.inference_mode(False), torch.device("cpu"):
-        return kind().cube(count, dim).to(device)
+        return self.to_sphere(self.scrambled(count, dim, streams)).to(streams.kind[1])
 
 
 class Sobol(Net):
-    """Sobol's sequence without its first point; scrambled by a random digital shift."""
+    """Sobol's sequence, without its first point, the origin, unless it is scrambled.
+
+    Scrambled by a random linear map of the binary digits, in which every digit changes the later ones (Matousek's form of Owen's
+    scrambling), and a random digital shift, as in scipy and torch. It keeps the elementary intervals of the net, and the variance of an
+    estimate is that under Owen's own scrambling, which permutes the digits of every interval independently.
+    """
 
     def cube(self, count: int, dim: int) -> Tensor:
-        if dim > torch.quasirandom.SobolEngine.MAXDIM:
-            most = torch.quasirandom.SobolEngine.MAXDIM
-            raise ValueError(f"Sobol's sequence has at most {most} dimensions; got {dim}: use 'orthogonal' or 'random'")
-        points = torch.quasirandom.SobolEngine(dim).draw(count + 1, dtype=torch.float64)[1:]
-        return points + 0.5 ** (_BITS + 1)
+        return (_sobol_digits(count + 1, dim, torch.device("cpu"))[1:].double() + 0.5) / 2**BITS
 
-    def shift(self, cube: Tensor, streams: Streams) -> Tensor:
-        digits = (cube * 2**_BITS).long() ^ streams.integers(2**_BITS, 1, cube.shape[-1])
-        return (digits + 0.5) / 2**_BITS
+    def scrambled(self, count: int, dim: int, streams: Streams) -> Tensor:
+        return scrambled_digits(_sobol_digits(count, dim, streams.kind[0]), count, streams)
 
 
 class EqualArea(Sobol):
@@ -173,6 +165,9 @@ class EqualArea(Sobol):
     def cube(self, count: int, dim: int) -> Tensor:
         return super().cube(count, 2)
 
+    def scrambled(self, count: int, dim: int, streams: Streams) -> Tensor:
+        return super().scrambled(count, 2, streams)
+
     def to_sphere(self, cube: Tensor) -> Tensor:
         height, angle = cube[..., 0], 2 * math.pi * cube[..., 1]
         radius = 2 * (height - height.square()).sqrt()
@@ -180,11 +175,29 @@ class EqualArea(Sobol):
 
 
 class Halton(Net):
-    """Halton's sequence: radical inverses in the first d primes; scrambled by a random shift modulo one."""
+    """Halton's sequence: radical inverses in the first d primes, without the first point, the origin, unless it is scrambled.
+
+    Scrambled by random permutations of the digits, independent for every position and dimension, as in scipy; in base two these are digital
+    shifts.
+    """
 
     def cube(self, count: int, dim: int) -> Tensor:
         columns = [_radical_inverse(np.arange(1, count + 1), base) for base in _primes(dim)]
         return torch.from_numpy(np.stack(columns, 1))
+
+    def scrambled(self, count: int, dim: int, streams: Streams) -> Tensor:
+        index = torch.arange(count, device=streams.kind[0])
+        return torch.stack([permuted_inverse(index, int(base), streams) for base in _primes(dim)], -1)
+
+
+@lru_cache(maxsize=16)
+def _sobol_digits(count: int, dim: int, device: torch.device) -> Tensor:
+    """The first points of Sobol's sequence, as whole numbers of :data:`BITS` binary digits, ``[count, dim]``."""
+    most = torch.quasirandom.SobolEngine.MAXDIM
+    if dim > most:
+        raise ValueError(f"Sobol's sequence has at most {most} dimensions; got {dim}: use 'orthogonal' or 'random'")
+    with torch.inference_mode(False), torch.device("cpu"):  # whatever mode and default device the first call has
+        return (torch.quasirandom.SobolEngine(dim).draw(count, dtype=torch.float64) * 2**BITS).long().to(device)
 
 
 def _radical_inverse(index: np.ndarray, base: int) -> np.ndarray:

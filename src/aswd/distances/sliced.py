@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from aswd.distances.aggregations import Max
+from aswd.distances.calls import Calls
 from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
 from aswd.distances.directions import Directions, Single, Uniform
 from aswd.distances.layers import Parameters
 from aswd.distances.maximiser import AdamState, Learned, Maximiser, by_autograd
-from aswd.distances.modes import eager, without_autocast
+from aswd.distances.modes import without_autocast
 from aswd.distances.parts import build_part
 from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
@@ -24,7 +25,7 @@ from aswd.distances.workers import threads_for
 from aswd.utils.checks import check_choice
 
 
-class SlicedDistance(nn.Module):
+class SlicedDistance(Calls):
     r"""The sliced Wasserstein distance with any projection and directions,
 
     .. math:: D(x, y) = \Bigl( \tfrac1L \sum_l W_k^k \bigl( \{p(x_n, \theta_l)\}_n, \{p(y_n, \theta_l)\}_n \bigr) \Bigr)^{1/k},
@@ -88,69 +89,6 @@ class SlicedDistance(nn.Module):
         self.learned = Learned()
         self.streams = Streams(seed)
 
-    @eager
-    def forward(
-        self,
-        x: Tensor,
-        y: Tensor,
-        x_weights: Tensor | None = None,
-        y_weights: Tensor | None = None,
-        directions: Tensor | None = None,
-    ) -> Tensor:
-        """The distance between ``x [..., N, d]`` and ``y [..., M, d]``, of shape ``[...]``.
-
-        Args:
-            x, y: samples; leading dimensions are replicas and broadcast.
-            x_weights, y_weights: ``[..., N]`` and ``[..., M]``, normalised to sum one; default: uniform.
-            directions: ``[L, D]`` or ``[..., L, D]``, used instead of random ones, in the inner loop too; the DSWD pushes them forward;
-                the Max- distances take the maximum over them instead of searching.
-        """
-        return self._solve(x, y, x_weights, y_weights, directions, "value")
-
-    @eager
-    def objective(
-        self,
-        x: Tensor,
-        y: Tensor,
-        x_weights: Tensor | None = None,
-        y_weights: Tensor | None = None,
-        directions: Tensor | None = None,
-    ) -> Tensor:
-        """The objective of the inner loop at the current parameters, ``[...]``: the distance, scaled as there, minus the penalty."""
-        return self._solve(x, y, x_weights, y_weights, directions, "objective")
-
-    @eager
-    def project(
-        self,
-        x: Tensor,
-        y: Tensor,
-        x_weights: Tensor | None = None,
-        y_weights: Tensor | None = None,
-        directions: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """The projections of both sides, ``[..., L, N]`` and ``[..., L, M]``, that a call in evaluation mode would compare.
-
-        Nothing is changed: learned parameters are used and not updated; directions are drawn from the start of the streams, searched
-        (Max-) or given.
-        """
-        return self._solve(x, y, x_weights, y_weights, directions, "projections")
-
-    @eager
-    def plan(
-        self,
-        x: Tensor,
-        y: Tensor,
-        x_weights: Tensor | None = None,
-        y_weights: Tensor | None = None,
-        directions: Tensor | None = None,
-    ) -> Tensor:
-        """The transport plan whose cost the distance is, ``[..., N, M]``, at the parameters and directions of evaluation mode.
-
-        Raises:
-            ValueError: the distance has none: its slices are compared on the line.
-        """
-        return self._solve(x, y, x_weights, y_weights, directions, "plan")
-
     def check_dim(self, dim: int) -> None:
         """Check that directions and aggregation are defined for samples of dimension ``dim``, as a call does.
 
@@ -197,24 +135,27 @@ class SlicedDistance(nn.Module):
                 given = self._given(directions, problem)
                 drawn = getattr(self.directions, "num_projections", 1)
                 self.projection.check(problem.x, problem.y, drawn if given is None else given.shape[1])
-                streams = self.streams if self.training and wanted not in ("projections", "plan") else self.streams.restarted()
+                restart = not self.training or wanted in ("projections", "plan", "directions")
+                streams = self.streams.restarted() if restart else self.streams
                 parameters = self._start(problem, streams)
                 if wanted == "objective":
-                    base = self._base(problem, streams) if given is None else given
+                    base = self._base(problem, parameters, streams) if given is None else given
                     return problem.result(self._objective(problem, parameters, self._features(problem, parameters), base))
-                searched = given is None or not isinstance(self.directions, Single)
+                searched = given is None or not self.directions.replaced_by_given
                 moves = self.training and wanted == "value"
                 if given is None and not getattr(self.directions, "redraw", True):
-                    given = self._base(problem, streams)
+                    given = self._base(problem, parameters, streams)
                 if self.maximiser is not None and searched and (moves or not self.maximiser.warm_start):
                     self._maximise(problem, parameters, given, streams)
                 features = self._features(problem, parameters)
-                base = self._base(problem, streams) if given is None else given
+                base = self._base(problem, parameters, streams, features) if given is None else given
                 s = self.slices(problem, parameters, features, self._theta(base, parameters) if searched else given)
-                if not searched:
+                if not searched and isinstance(self.directions, Single):
                     s = self.slice_cost.selected(s, Max(), self.directions.num_directions)
                 if wanted == "plan":
                     return problem.result(self.slice_cost.plan(s, self.aggregation))
+                if wanted == "directions":
+                    return problem.result(s.theta)
                 if wanted == "projections":
                     return tuple(problem.result(self.projection.values(side, s.theta)) for side in features)
                 return problem.result(self._value(s, problem.n if self.reduction == "sum" else 1, self.root))
@@ -258,7 +199,7 @@ class SlicedDistance(nn.Module):
         closed = has_closed_form(self)
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
-            base = self._base(detached, streams) if given is None else given
+            base = self._base(detached, {**parameters, **moving}, streams, fixed) if given is None else given
 
             def objective(leaves: dict[str, Tensor]) -> Tensor:
                 current = {**parameters, **leaves}
@@ -292,8 +233,17 @@ class SlicedDistance(nn.Module):
     def _features(self, problem: Problem, parameters: Parameters) -> tuple[Tensor, Tensor]:
         return self.projection.features(problem.x, parameters), self.projection.features(problem.y, parameters)
 
-    def _base(self, problem: Problem, streams: Streams) -> Tensor | None:
-        return None if self.directions is None else self.directions.base(self.projection.direction_dim(problem.dim), streams)
+    def _base(
+        self, problem: Problem, parameters: Parameters, streams: Streams, features: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor | None:
+        if self.directions is None:
+            return None
+        if not self.directions.from_samples:
+            return self.directions.base(self.projection.direction_dim(problem.dim), streams)
+        with torch.no_grad():
+            problem = problem.detach()
+            features = self._features(problem, parameters) if features is None else tuple(side.detach() for side in features)
+            return self.directions.base_from(self.slices(problem, parameters, features, None), streams)
 
     def _theta(self, base: Tensor | None, parameters: Parameters) -> Tensor:
         own = self.projection.own_directions(parameters)
