@@ -1,4 +1,4 @@
-"""The benchmark of the distances: ratios to the plain version and to POT, inside one process at one thread."""
+"""The benchmark of the distances: ratios to the plain version and to POT, inside one process, at one thread and at two."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -17,6 +18,7 @@ from tqdm import tqdm
 from aswd.bench import yardsticks
 from aswd.bench.measure import chosen, interleaved_medians, peak_memory
 from aswd.distances import build
+from aswd.distances.kernel import kernel_is_built
 from aswd.utils.tables import table
 
 
@@ -33,6 +35,8 @@ class Case:
     pot_bar: float | None = None
     with_pot: bool = False
     swd_bar: float | None = None  # at most this many times SWD of the same size, which it is then compared with alone
+    threads_bar: float | None = None  # at least this many times faster with two threads
+    sorts_bar: float | None = None  # at most this many times numpy's two sorts, of float64 and of float32
 
     @property
     def title(self) -> str:
@@ -45,36 +49,57 @@ class Case:
         torch.manual_seed(0)
         x = torch.randn(self.replicas, self.n, self.dim, requires_grad=True)
         y = torch.randn(self.replicas, self.n, self.dim) + 1
-        other = {"plain": plain(self, x, y)} if self.swd_bar is None else {"swd": ours(replace(self, distance="swd"), x, y)}
-        found = {"ours": ours(self, x, y), **other}
+        if self.swd_bar is not None:
+            runs = {"ours": (ours(self, x, y), 1), "swd": (ours(replace(self, distance="swd"), x, y), 1)}
+        else:
+            one, other = ours(self, x, y), plain(self, x, y)
+            runs = {"ours": (one, 1), "ours_2": (one, 2), "plain": (other, 1), "plain_2": (other, 2)}
         if self.with_pot:
-            found["pot"] = pot(self, x, y)
-        return {name: lambda run=run: _to_x(run, x) for name, run in found.items()}
+            runs["pot"] = pot(self, x, y), 1
+        found = {name: lambda run=run, threads=threads: _to_x(run, x, threads) for name, (run, threads) in runs.items()}
+        return found if self.sorts_bar is None else found | {"sorts": sorts(self)}
 
 
 RADIUS, STEPS = 1000.0, 10
 CASES = [
-    Case("swd", 500, 2, 1000, plain_bar=6, pot_bar=15, with_pot=True),
+    Case("swd", 500, 2, 1000, plain_bar=8, pot_bar=20, with_pot=True, threads_bar=1.5, sorts_bar=1.6),
     Case("swd", 500, 2, 10, with_pot=True),
-    Case("swd", 512, 784, 1000, plain_bar=1.9, with_pot=True),
+    Case("swd", 512, 784, 1000, plain_bar=2, with_pot=True),
     Case("swd", 512, 8192, 1000, with_pot=True),
-    Case("swd", 8192, 64, 1000, plain_bar=6, pot_bar=30, with_pot=True),
-    Case("swd", 65536, 64, 10, plain_bar=3.5, with_pot=True),
+    Case("swd", 8192, 64, 1000, plain_bar=8, pot_bar=40, with_pot=True, threads_bar=1.8),
+    Case("swd", 65536, 64, 10, plain_bar=4, with_pot=True, threads_bar=1.5),
     Case("swd", 500, 2, 100, replicas=50, with_pot=True),
-    Case("aswd", 500, 2, 1000, plain_bar=5),
-    Case("aswd", 500, 2, 100, replicas=50, plain_bar=6),
-    Case("aswd", 500, 2, 10, replicas=50, plain_bar=9),
+    Case("aswd", 500, 2, 1000, plain_bar=6, threads_bar=1.8),
+    Case("aswd", 500, 2, 100, replicas=50, plain_bar=8, threads_bar=1.8),
+    Case("aswd", 500, 2, 10, replicas=50, plain_bar=10),
     Case("gswd_circular", 512, 784, 1000, plain_bar=200),
     *(Case(name, 500, 2, 1000, swd_bar=1.25) for name in ("osw", "qsw_sobol", "qsw_halton", "ebsw", "swd_lcv", "swd_ucv", "swd_shcv")),
     *(Case(name, 500, 3, 1000, swd_bar=1.25) for name in ("qsw_spiral", "qsw_equal_area")),
     *(Case(name, 8192, 64, 1000, swd_bar=1.25) for name in ("osw", "qsw_sobol", "ebsw", "swd_lcv", "swd_ucv")),
     Case("min_swgg", 500, 2, 1000, swd_bar=2),
+    Case("min_swgg", 512, 784, 1000, swd_bar=2),
 ]
 
 
-def _to_x(run: Callable[[], Tensor], x: Tensor) -> None:
+def _to_x(run: Callable[[], Tensor], x: Tensor, threads: int = 1) -> None:
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
     x.grad = None
     run().sum().backward()
+
+
+def sorts(case: Case) -> Callable[[], None]:
+    """numpy's sorts of the values of both sides alone, the one that has to keep track of positions in float64."""
+    values = np.random.default_rng(0).standard_normal((case.num_projections, case.n))
+    sides = values, values.astype(np.float32)
+    copies = [side.copy() for side in sides]
+
+    def run() -> None:
+        for side, copy in zip(sides, copies, strict=True):
+            np.copyto(copy, side)
+            copy.sort(axis=1)
+
+    return run
 
 
 def ours(case: Case, x: Tensor, y: Tensor) -> Callable[[], Tensor]:
@@ -145,11 +170,25 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
             bar.set_description("memory of the circular distance")
             memory = {which: peak_memory(circular_call, which) for which in ("ours", "plain")}
     print(table(("case", "plain", "POT", "SWD", "ours", "to plain", "to POT", "of SWD", ""), map(_line, rows)))
-    report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine(), "threads": 1}
+    in_threads = [row for row in rows if "ours_2" in row]
+    if in_threads:
+        print(
+            "\nWith two threads\n"
+            + table(("case", "plain", "ours", "to plain", "of ratio", "plain", "ours", ""), map(_thread_line, in_threads))
+        )
+        print("of ratio: of that at one thread; then how many times faster than with one")
+    for row in rows:
+        if "sorts" in row:
+            share = row["ours"]["seconds"] / row["sorts"]["seconds"]
+            print(
+                f"\n{row['title']}: {share:.2f} times numpy's two sorts alone: {_met(share <= row['sorts_bar'])} (at most {row['sorts_bar']})"
+            )
+    report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine()}
+    report["kernel"] = kernel_is_built()
     if whole:
         share = memory["ours"] / memory["plain"]
         print(f"\nMemory of circular N=512 d=784 L=1000: plain {memory['plain'] / 2**30:.2f} GiB, ours {memory['ours'] / 2**30:.3f} GiB,")
-        print(f"  {share:.4f} of it: {'ok' if share <= 0.01 else 'MISSED'} (at most 0.01)")
+        print(f"  {share:.4f} of it: {_met(share <= 0.01)} (at most 0.01)")
         first, last = min(times), max(times)
         expected = last * math.log(last) / (first * math.log(first))
         print("\nGrowth of SWD d=64 L=100: " + ", ".join(f"N={n} {1e3 * t:.0f} ms" for n, t in times.items()))
@@ -158,7 +197,23 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
         report |= {"circular_memory": memory, "growth": times}
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(report, indent=2))
-    print(f"\nSeconds and ratios are in {output}. Medians at one thread, forward and backward to x, alternatives taking turns.")
+    print(f"\nSeconds and ratios are in {output}. Medians, forward and backward to x, alternatives taking turns.")
+
+
+def _met(holds: bool) -> str:
+    return "ok" if holds else "MISSED"
+
+
+def _thread_line(row: dict) -> tuple[str, ...]:
+    plain, plain_2, mine, mine_2 = (row[name]["seconds"] for name in ("plain", "plain_2", "ours", "ours_2"))
+    kept, faster = plain_2 / mine_2 / (plain / mine), mine / mine_2
+    bars = {"0.9 of ratio": kept >= 0.9}
+    if row["threads_bar"] is not None:
+        bars[f"{row['threads_bar']:g}x"] = faster >= row["threads_bar"]
+    missed = [name for name, holds in bars.items() if not holds]
+    times = [f"{1e3 * seconds:.2f} ms" for seconds in (plain_2, mine_2)]
+    ratios = [f"{plain_2 / mine_2:.1f}x", f"{kept:.2f}", f"{plain / plain_2:.2f}x", f"{faster:.2f}x"]
+    return row["title"], *times, *ratios, f"MISSED {', '.join(missed)}" if missed else "ok"
 
 
 def _line(row: dict) -> tuple[str, ...]:
