@@ -42,6 +42,10 @@ def frozen(distance, x, y, trained=True):
         dim = distance.projection.direction_dim(x.shape[-1])
         theta = torch.randn(1, dim, dtype=x.dtype, generator=torch.Generator().manual_seed(7))
         extra = {"directions": theta / theta.norm()}
-    elif isinstance(distance, SlicedDistance) and distance.directions is not None and distance.directions.from_samples:
+    elif (
+        isinstance(distance, SlicedDistance)
+        and distance.directions is not None
+        and (distance.directions.from_samples or distance.directions.has_own_objective)
+    ):
         extra = {"directions": distance.draw(x.detach(), y.detach())}
     return lambda *samples, **kwargs: copy.deepcopy(distance)(*samples, **extra, **kwargs)

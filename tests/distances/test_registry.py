@@ -37,7 +37,7 @@ PAPER_NAMES = [
 FIELD_NAMES = [
     *("swd1", "osw", "qsw_spiral", "qsw_equal_area", "qsw_sobol", "qsw_halton"),
     *("ebsw", "swd_lcv", "swd_ucv", "swd_shcv", "min_swgg", "est", "pwd"),
-    *("tsw_sl", "db_tsw", "max_k_swd", "vdsw", "msw", "rpsw", "iwrpsw"),
+    *("tsw_sl", "db_tsw", "max_k_swd", "vdsw", "msw", "rpsw", "iwrpsw", "min_swgg_opt"),
 ]
 
 

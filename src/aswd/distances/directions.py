@@ -27,6 +27,7 @@ class Directions:
     parameter_names: tuple[str, ...] = ()
     closed_form: bool = False  # whether parameter_gradients is implemented, which saves autograd in every inner step
     from_samples: bool = False  # whether the random part depends on the samples, and base_from draws it
+    has_own_objective: bool = False  # whether objective_gradients is what the inner loop ascends, instead of the distance
     replaced_by_given: bool = False  # whether directions that are given to a call take the place of all, and nothing is searched
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
@@ -52,6 +53,10 @@ class Directions:
 
     def parameter_gradients(self, base: Tensor | None, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
         """Gradients of the parameters from the gradient of the directions; needed if :attr:`closed_form`."""
+        return {}
+
+    def objective_gradients(self, s: Slices) -> dict[str, Tensor]:
+        """Gradients of the parameters of the directions' own objective; needed if :attr:`has_own_objective`."""
         return {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aswd.distances.aggregations import Max, Mean, MeanOfRoots, Min, Softmax, Softmin
 from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.control_variates import LowerVariate, SphericalHarmonics, UpperVariate
+from aswd.distances.descended import Descended
 from aswd.distances.directions import Frame, PushForward, Single
 from aswd.distances.exact import Wasserstein
 from aswd.distances.flows import Planar, Radial
@@ -49,6 +50,8 @@ for variate, text in ((LowerVariate, "lower"), (UpperVariate, "upper")):
     register(f"swd_{text[0]}cv", about=f"SWD with the {text} control variate", aggregation=variate)(Linear)
 register("swd_shcv", about="SWD with spherical harmonics as control variates", aggregation=SphericalHarmonics)(Linear)
 register("min_swgg", about="min-SWGG: the best matching of all slices", aggregation=Min, slice_cost=Lifted)(Linear)
+descent = {"directions": Descended, "maximised": "directions", "warm_start": False, "steps": 200, "lr": 0.02, "betas": (0.9, 0.999)}
+register("min_swgg_opt", about="min-SWGG by descent of a smoothed cost", aggregation=Min, slice_cost=Lifted, **descent)(Linear)
 register("est", about="expected sliced transport: the slices' plans under softmin weights", aggregation=Softmin, slice_cost=Lifted)(Linear)
 register("pwd", about="projected Wasserstein distance: the mean of the slices' plans", slice_cost=Lifted)(Linear)
 register("tsw_sl", about="tree-sliced Wasserstein distance, constant split", slice_cost=Tree, split="constant", order=1.0)(Linear)

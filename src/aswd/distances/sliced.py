@@ -199,7 +199,10 @@ class SlicedDistance(Calls):
         closed = has_closed_form(self)
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
-            base = self._base(detached, {**parameters, **moving}, streams, fixed) if given is None else given
+            current = {**parameters, **moving}
+            base = self._base(detached, current, streams, fixed) if given is None else given
+            if fixed is not None and self.directions.has_own_objective:
+                return self.directions.objective_gradients(self.slices(detached, current, fixed, self._theta(base, current)))
 
             def objective(leaves: dict[str, Tensor]) -> Tensor:
                 current = {**parameters, **leaves}
@@ -207,7 +210,6 @@ class SlicedDistance(Calls):
 
             if not closed:
                 return by_autograd(objective, moving)
-            current = {**parameters, **moving}
             return objective_gradients(self, detached, current, fixed, base)
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
