@@ -179,10 +179,8 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
         print("of ratio: of that at one thread; then how many times faster than with one")
     for row in rows:
         if "sorts" in row:
-            share = row["ours"]["seconds"] / row["sorts"]["seconds"]
-            print(
-                f"\n{row['title']}: {share:.2f} times numpy's two sorts alone: {_met(share <= row['sorts_bar'])} (at most {row['sorts_bar']})"
-            )
+            share, bar = row["ours"]["seconds"] / row["sorts"]["seconds"], row["sorts_bar"]
+            print(f"\n{row['title']}: {share:.2f} times numpy's two sorts alone: {_met(share <= bar)} (at most {bar})")
     report = {"cases": rows, "torch": torch.__version__, "machine": platform.processor() or platform.machine()}
     report["kernel"] = kernel_is_built()
     if whole:

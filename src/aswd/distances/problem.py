@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 NARROW = 32  # up to this dimension the memory layout of the samples decides the speed of matrix products with them
 
 
+class _SamplesLast(torch.autograd.Function):
+    """The same values with samples on the contiguous axis, as vectorised kernels need it; gradients are not copied back."""
+
+    @staticmethod
+    def forward(ctx, samples: Tensor) -> Tensor:
+        return samples.mT.contiguous().mT.view_as(samples)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> Tensor:
+        return grad
+
+
 @dataclass
 class Problem:
     """R replicas of N and M samples in dimension d, in float32 or float64."""
@@ -71,8 +83,8 @@ class Problem:
                 return None
             tensor = tensor.to(compute) if kept == 2 else normalise_weights(tensor, compute)
             tensor = tensor.expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
-            if kept == 2 and tensor.shape[-1] <= NARROW:  # samples on the contiguous axis, as vectorised kernels need it
-                tensor = tensor.mT.contiguous().mT
+            if kept == 2 and tensor.shape[-1] <= NARROW:
+                tensor = _SamplesLast.apply(tensor)
             return tensor.clone() if copy else tensor
 
         return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), lead, dtype, look_inside)

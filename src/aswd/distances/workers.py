@@ -73,12 +73,13 @@ def one_torch_thread() -> Iterator[None]:
         _here.count = None
 
 
-def threads_for(samples: torch.Tensor) -> AbstractContextManager:
+def threads_for(samples: object) -> AbstractContextManager:
     """Context for an evaluation with these samples: torch uses threads of its own only where their dimension is high.
 
     Also because torch's threads, once started, keep their cores busy for a while.
     """
-    return one_torch_thread() if samples.device.type == "cpu" and samples.shape[-1] <= _HIGH_DIM else nullcontext()
+    small = isinstance(samples, torch.Tensor) and samples.device.type == "cpu" and samples.ndim and samples.shape[-1] <= _HIGH_DIM
+    return one_torch_thread() if small else nullcontext()
 
 
 def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], device: torch.device) -> list[Result]:
