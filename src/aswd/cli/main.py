@@ -137,7 +137,11 @@ def _parser() -> Parser:
 
     bench = add("bench", "measure how fast the distances, the flow and the GAN are", commands.bench, _BENCH)
     bench.add_argument(
-        "what", nargs="?", choices=["distances", "flow", "gan"], default="distances", help="what to measure (default: %(default)s)"
+        "what",
+        nargs="?",
+        choices=["distances", "flow", "gan", "operations"],
+        default="distances",
+        help="what to measure, or to count for a GPU: operations (default: %(default)s)",
     )
     bench.add_argument("--output", type=Path, help="JSON file to write (default: <paths.output_dir>/bench/<what>.json)")
     bench.add_argument("--rounds", type=_rounds, default=7, help="repetitions of each alternative, at least 3 (default: %(default)s)")
