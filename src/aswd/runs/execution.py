@@ -19,6 +19,7 @@ from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.profilers import Profiler
 
 from aswd.config.run import RunConfig, canonical, seeds_of
+from aswd.distances.kernel import kernel_is_built
 from aswd.distances.workers import worker_count
 from aswd.runs.checkpoints import Checkpoints, checkpoint_path, latest_checkpoint, remove_checkpoints
 from aswd.runs.devices import has_several, restore
@@ -266,6 +267,7 @@ def _result(spec: RunConfig, task: LightningModule, recorder: Recorder) -> dict[
         "code": spec.code,
         "device": device_name(task.device),
         "threads": worker_count(),
+        "kernel": "compiled" if kernel_is_built() else "numpy",
         "wall_time": recorder.elapsed,
         "peak_memory": peak,
         "revision": revision(),
