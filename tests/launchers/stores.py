@@ -39,7 +39,7 @@ def finished(store, *arguments, **options):
 
 def ended(process):
     """Exit code, counts and output of a process that was started, when it has ended."""
-    out, err = process.communicate(timeout=1800)
+    out, err = process.communicate(timeout=5400)
     return process.returncode, counted(out), out + err
 
 
