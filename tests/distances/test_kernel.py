@@ -141,6 +141,13 @@ def test_no_library_no_kernel(tmp_path):
     assert kernel._load(tmp_path / "rows.so") is None
 
 
+@compiled
+def test_a_library_of_another_version_is_not_used(monkeypatch):
+    assert kernel._load(kernel._FILE) is not None
+    monkeypatch.setattr(kernel, "_INTERFACE", kernel._INTERFACE + 1)
+    assert kernel._load(kernel._FILE) is None
+
+
 @pytest.mark.parametrize("compiler", ["false", "no-such-compiler"])
 def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch, compiler):
     script = FOLDER.parents[3] / "scripts" / "build_kernel.py"

@@ -20,11 +20,12 @@ _UNIT = 32_768  # values on the line per unit of work
 _MOST_UNITS = 16  # of a replica: each has a gradient of its own, and they are summed in the end
 
 _FILE = Path(__file__).with_name("native") / "rows.so"
+_INTERFACE = 1  # of native/rows.cpp: a library of another version is not used
 _register_bytes = 0  # width of the registers; 0: the kernel chooses. Tests set it
 
 
 def _load(file: Path) -> ctypes.CDLL | None:
-    """The library, or ``None`` where it was not built or this processor cannot run it."""
+    """The library, or ``None`` where it was not built, is of another version, or this processor cannot run it."""
     try:
         library = ctypes.CDLL(str(file))
         address, count = ctypes.c_void_p, ctypes.c_int64
@@ -36,9 +37,10 @@ def _load(file: Path) -> ctypes.CDLL | None:
         sizes = [*[count] * 4, ctypes.c_int, ctypes.c_double]
         library.aswd_sliced.argtypes = [*[address] * 3, *sizes, *[address] * 7, ctypes.c_int]
         library.aswd_sliced.restype = None
+        fits = library.aswd_interface() == _INTERFACE and library.aswd_register_bytes()
     except (OSError, AttributeError):
         return None
-    return library if library.aswd_register_bytes() else None
+    return library if fits else None
 
 
 _library = _load(_FILE)
