@@ -93,6 +93,20 @@ def test_slices_agree_with_float64(dim, replicas, n, slices):
 
 
 @compiled
+@pytest.mark.usefixtures("register_bytes")
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize(("dim", "n"), [(1, 30), (2, 500), (5, 9), (16, 40)])
+def test_lifted_costs_agree_with_float64(dim, n, order):
+    torch.manual_seed(5)
+    x, y, theta = ((16 * torch.randn(2, count, dim)).round().double() / 16 for count in (n, n, 19))
+    i, j = ((theta @ side.mT).argsort(dim=-1, stable=True) for side in (x, y))
+    matched = [torch.stack([points[index] for points, index in zip(side, order_, strict=True)]) for side, order_ in ((x, i), (y, j))]
+    expected = (matched[0] - matched[1]).norm(dim=-1).pow(order).sum(-1)
+    costs = kernel.lifted(x.float(), y.float(), theta.float(), order)
+    torch.testing.assert_close(costs.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@compiled
 @pytest.mark.parametrize("dim", [2, 40])
 def test_the_same_bits_with_every_width_of_registers(monkeypatch, dim):
     torch.manual_seed(3)

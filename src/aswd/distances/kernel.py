@@ -20,7 +20,7 @@ _UNIT = 32_768  # values on the line per unit of work
 _MOST_UNITS = 16  # of a replica: each has a gradient of its own, and they are summed in the end
 
 _FILE = Path(__file__).with_name("native") / "rows.so"
-_INTERFACE = 1  # of native/rows.cpp: a library of another version is not used
+_INTERFACE = 2  # of native/rows.cpp: a library of another version is not used
 _register_bytes = 0  # width of the registers; 0: the kernel chooses. Tests set it
 
 
@@ -35,7 +35,7 @@ def _load(file: Path) -> ctypes.CDLL | None:
         library.aswd_solve.argtypes = [address, address, count, count, ctypes.c_double, *[ctypes.c_int] * 2, address, ctypes.c_int]
         library.aswd_solve.restype = None
         sizes = [*[count] * 4, ctypes.c_int, ctypes.c_double]
-        library.aswd_sliced.argtypes = [*[address] * 3, *sizes, *[address] * 7, ctypes.c_int]
+        library.aswd_sliced.argtypes = [*[address] * 3, *sizes, *[address] * 6, ctypes.c_int, address, ctypes.c_int]
         library.aswd_sliced.restype = None
         fits = library.aswd_interface() == _INTERFACE and library.aswd_register_bytes()
     except (OSError, AttributeError):
@@ -95,6 +95,11 @@ def slopes(x: Tensor, y: Tensor, directions: Tensor, order: float, needs: tuple[
     return _run(x, y, directions, order, [None, None, None, *kept]), kept
 
 
+def lifted(x: Tensor, y: Tensor, directions: Tensor, order: float) -> Tensor:
+    """The sum of ``|x - y|^order`` between the samples that a slice matches, ``[R, L]``, with sizes as in :func:`sliced`."""
+    return _run(x, y, directions, order, [None] * 5, is_lifted=True)
+
+
 def _unit(x: Tensor, directions: Tensor) -> int:
     """Slices per unit of work, which depends on the sizes of a replica alone."""
     samples, slices = x.shape[1], directions.shape[1]
@@ -103,7 +108,7 @@ def _unit(x: Tensor, directions: Tensor) -> int:
     return math.ceil(slices / math.ceil(slices / unit) / tile) * tile
 
 
-def _run(x: Tensor, y: Tensor, directions: Tensor, order: float, outputs: list[Tensor | None]) -> Tensor:
+def _run(x: Tensor, y: Tensor, directions: Tensor, order: float, outputs: list[Tensor | None], is_lifted: bool = False) -> Tensor:
     (replicas, samples, dim), slices, unit = x.shape, directions.shape[1], _unit(x, directions)
     inputs = x.mT.contiguous(), y.mT.contiguous(), directions.contiguous()
     costs, following = x.new_empty(replicas, slices), ctypes.c_int64(0)
@@ -111,7 +116,7 @@ def _run(x: Tensor, y: Tensor, directions: Tensor, order: float, outputs: list[T
 
     def work(_: int) -> None:
         sizes = replicas, samples, slices, unit, dim, order
-        _library.aswd_sliced(*pointers[:3], *sizes, *pointers[3:], ctypes.addressof(following), _register_bytes)
+        _library.aswd_sliced(*pointers[:3], *sizes, *pointers[3:], is_lifted, ctypes.addressof(following), _register_bytes)
 
     map_chunks(work, range(min(worker_count(), replicas * math.ceil(slices / unit))), x.device)
     return costs

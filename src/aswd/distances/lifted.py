@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from aswd.distances import kernel
 from aswd.distances.aggregations import Aggregation, Max
 from aswd.distances.matched import (
     all_pairs_are_cheaper,
@@ -24,8 +25,9 @@ from aswd.distances.matched import (
 )
 from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients, match_rows, quantile_plan
 from aswd.distances.problem import Slices
+from aswd.distances.projections import Linear
 from aswd.distances.slice_costs import SliceCost
-from aswd.distances.slicing import repeat_plan, slice_chunks
+from aswd.distances.slicing import repeat_plan, slice_chunks, suits_kernel
 
 # Ranges of replicas and slices; indices of x (None: all in order) and of y, and mass: [r, l, K].
 Matching = tuple[slice, slice, Tensor | None, Tensor, Tensor]
@@ -36,6 +38,12 @@ class Lifted(SliceCost):
 
     def costs(self, s: Slices) -> Tensor:
         return _LiftedCosts.apply(s.x, s.y, s)
+
+    def compared(self, s: Slices) -> Tensor:
+        plan = quantile_plan(s.x.shape[1], s.y.shape[1], s.x_weights, s.y_weights, device=s.x.device, dtype=s.x.dtype)
+        if type(s.projection) is Linear and suits_kernel(s.projection, s.x, s.theta, plan):
+            return kernel.lifted(s.x, s.y, s.theta, s.order).div_(s.x.shape[1])
+        return self.costs(s)
 
     def plan(self, s: Slices, aggregation: Aggregation) -> Tensor:
         with torch.no_grad():

@@ -23,6 +23,10 @@ class SliceCost(Part):
         """The cost of every slice, ``[R, L]``, differentiable with respect to samples or features, and directions."""
         raise TypeError(f"{type(self).__name__} must define costs(slices)")
 
+    def compared(self, s: Slices) -> Tensor:
+        """The costs, up to rounding, to choose slices by; no gradient is taken."""
+        return self.costs(s)
+
     def count(self, directions: int) -> int:
         """Number of slices that so many directions make."""
         return directions
@@ -36,7 +40,7 @@ class SliceCost(Part):
     def selected(self, s: Slices, aggregation: Max, count: int = 1) -> Slices:
         """The slices with only those ``count`` directions that matter, ``[R, count, D]``."""
         with torch.no_grad():
-            index = aggregation.select(self.costs(s), count)
+            index = aggregation.select(self.compared(s), count)
         return s._replace(theta=s.theta.take_along_dim(index[:, :, None], 1))
 
     def plan(self, s: Slices, aggregation: Aggregation) -> Tensor:

@@ -80,7 +80,7 @@ def cost_and_gradients(
     plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
     count, scale = directions.shape[1], plan.slope_scale(x.shape[1], order)
     with one_torch_thread():
-        if type(aggregation).each is Separable.each and _is_for_the_kernel(projection, x, directions, plan):
+        if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
             costs, grads = kernel.sliced(x, y, directions, order, need)
             costs /= x.shape[1]
         else:
@@ -96,7 +96,8 @@ def _has_products(projection: Projection) -> bool:
     return kind.values is Linear.values and kind.slice is Linear.slice and kind.pull_back is Linear.pull_back
 
 
-def _is_for_the_kernel(projection: Projection, x: Tensor, directions: Tensor, plan: Plan) -> bool:
+def suits_kernel(projection: Projection, x: Tensor, directions: Tensor, plan: Plan) -> bool:
+    """Whether the compiled kernel can take these slices: products of float32 in few dimensions, N = M, no weights."""
     narrow = directions.shape[2] <= kernel.MAX_DIM and plan.shares_mass
     return narrow and _has_products(projection) and use_kernel(x, x.shape[1])
 
@@ -199,7 +200,7 @@ def _solve_all(
 
     With ``reuse`` the slopes are in memory of this thread, which the next call overwrites.
     """
-    if _is_for_the_kernel(projection, x, directions, plan):
+    if suits_kernel(projection, x, directions, plan):
         costs, kept = kernel.slopes(x, y, directions, order, needs)
         return costs.div_(x.shape[1]), kept
     costs = x.new_empty(directions.shape[:2])

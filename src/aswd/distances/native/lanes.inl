@@ -333,27 +333,52 @@ static void pull_back(const float* slopes, const Keys* keys, std::int64_t count,
   }
 }
 
+// The coordinates of a sample next to each other, in memory of this thread.
+template <int FOURS>
+static const float* interleave(const float* x, std::int64_t n, int dim, int which) {
+  float* rows = reinterpret_cast<float*>(buffer<Four>(which, n * FOURS));
+  for (std::int64_t i = 0; i < n; i++)
+    for (int k = 0; k < 4 * FOURS; k++) rows[i * 4 * FOURS + k] = k < dim ? x[k * n + i] : 0.0f;
+  return rows;
+}
+
 // grad[lane] += sign * sum over samples of slope * x[position].
 template <int FOURS>
 static void weigh(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* x, double sign,
                   float* grad) {
-  float* rows = reinterpret_cast<float*>(buffer<Four>(4, n * FOURS));  // the coordinates of a sample next to each other
-  for (std::int64_t i = 0; i < n; i++)
-    for (int k = 0; k < 4 * FOURS; k++) rows[i * 4 * FOURS + k] = k < dim ? x[k * n + i] : 0.0f;
   for (int lane = 0; lane < count; lane++) {
     double sum[4 * FOURS] = {};
     for (std::int64_t i = 0; i < n; i++) {
-      const float* from = rows + position(keys, n, i, lane) * 4 * FOURS;
+      const float* from = x + position(keys, n, i, lane) * 4 * FOURS;
       for (int k = 0; k < 4 * FOURS; k++) sum[k] += static_cast<double>(slopes[i * LANES + lane]) * from[k];
     }
     for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>(sign * sum[k]);
   }
 }
 
+// Sum over ranks of |x - y|^order between the samples of a rank, of every lane.
+template <int FOURS>
+static void lift(const Keys* x_keys, const Keys* y_keys, std::int64_t count, std::int64_t n, const float* x, const float* y, double order,
+                 float* costs) {
+  for (int lane = 0; lane < count; lane++) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; i++) {
+      const Four* a = reinterpret_cast<const Four*>(x) + position(x_keys, n, i, lane) * FOURS;
+      const Four* b = reinterpret_cast<const Four*>(y) + position(y_keys, n, i, lane) * FOURS;
+      Four squares = {};
+      for (int q = 0; q < FOURS; q++) squares += (a[q] - b[q]) * (a[q] - b[q]);
+      const float square = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+      sum += order == 2 ? square : std::pow(square, static_cast<float>(order / 2));
+    }
+    costs[lane] = static_cast<float>(sum);
+  }
+}
+
 template <int FOURS>
 static void sliced(const Sliced& s) {
   const std::int64_t n = s.samples, units = (s.slices + s.unit - 1) / s.unit, part = n * 4 * FOURS;
-  const bool keep_x = s.x_parts || s.theta_grad || s.x_slopes, keep_y = s.y_parts || s.theta_grad || s.y_slopes;
+  const bool rows = s.theta_grad || s.lifted;
+  const bool keep_x = s.x_parts || s.x_slopes || rows, keep_y = s.y_parts || s.y_slopes || rows;
   Ints *x_tile = buffer<Ints>(0, n), *y_tile = buffer<Ints>(2, n);
   Keys* x_keys = keep_x ? buffer<Keys>(1, 2 * n) : nullptr;
   Keys* y_keys = keep_y ? buffer<Keys>(3, 2 * n) : nullptr;
@@ -364,6 +389,8 @@ static void sliced(const Sliced& s) {
     const float *x = s.x + replica * s.dim * n, *y = s.y + replica * s.dim * n;
     float* x_part = s.x_parts ? s.x_parts + next * part : nullptr;
     float* y_part = s.y_parts ? s.y_parts + next * part : nullptr;
+    const float* x_rows = rows ? interleave<FOURS>(x, n, s.dim, 4) : nullptr;
+    const float* y_rows = rows ? interleave<FOURS>(y, n, s.dim, 5) : nullptr;
     if (x_part) std::memset(x_part, 0, part * sizeof(float));
     if (y_part) std::memset(y_part, 0, part * sizeof(float));
     for (std::int64_t slice = first; slice < last; slice += LANES) {
@@ -373,6 +400,10 @@ static void sliced(const Sliced& s) {
       project(y, theta, count, n, s.dim, y_tile);
       sort_values(count, n, x_tile, x_keys);
       sort_values(count, n, y_tile, y_keys);
+      if (s.lifted) {
+        lift<FOURS>(x_keys, y_keys, count, n, x_rows, y_rows, s.order, s.costs + at);
+        continue;
+      }
       compare(slopes, reinterpret_cast<const float*>(y_tile), n, s.order, s.costs + at, count);
       if (x_part) pull_back<FOURS>(slopes, x_keys, count, n, s.dim, theta, x_part);
       if (y_part) pull_back<FOURS>(slopes, y_keys, count, n, s.dim, theta, y_part);
@@ -381,8 +412,8 @@ static void sliced(const Sliced& s) {
       if (s.theta_grad) {
         float* grad = s.theta_grad + at * s.dim;
         std::memset(grad, 0, count * s.dim * sizeof(float));
-        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x, 1, grad);
-        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y, -1, grad);
+        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x_rows, 1, grad);
+        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y_rows, -1, grad);
       }
     }
   }

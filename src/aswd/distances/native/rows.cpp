@@ -33,6 +33,7 @@ struct Sliced {
   float *x_parts, *y_parts;  // [replicas][units][samples][dim, rounded up to a multiple of four]: sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
+  bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
   std::int64_t* next;
 };
 
@@ -42,7 +43,7 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[5];
+  static thread_local Buffer buffers[6];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
@@ -83,7 +84,7 @@ bool wide(std::int64_t n, int bytes) {
 extern "C" {
 
 // Version of these functions: kernel.py uses no library of another one.
-int aswd_interface() { return 1; }
+int aswd_interface() { return 2; }
 
 // Width in bytes of the widest registers that this processor has: 64, 32, or 0 where the functions below must not be called.
 int aswd_register_bytes() { return has_avx512() ? 64 : __builtin_cpu_supports("avx2") ? 32 : 0; }
@@ -103,9 +104,9 @@ void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double or
 
 void aswd_sliced(const float* x, const float* y, const float* theta, std::int64_t replicas, std::int64_t samples, std::int64_t slices,
                  std::int64_t unit, int dim, double order, float* costs, float* x_parts, float* y_parts, float* theta_grad,
-                 float* x_slopes, float* y_slopes, std::int64_t* next, int bytes) {
-  const Sliced s{x,     y,       theta,   replicas,   samples,  slices,   unit, dim,
-                 order, costs,   x_parts, y_parts,    theta_grad, x_slopes, y_slopes, next};
+                 float* x_slopes, float* y_slopes, int lifted, std::int64_t* next, int bytes) {
+  const Sliced s{x,       y,       theta,      replicas, samples,  slices, unit, dim, order, costs,
+                 x_parts, y_parts, theta_grad, x_slopes, y_slopes, lifted != 0, next};
   wide(samples, bytes) ? avx512::sliced(s) : avx2::sliced(s);
 }
 }
