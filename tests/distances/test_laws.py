@@ -255,9 +255,9 @@ def test_laws_with_other_projections_and_aggregations():
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("vdsw", {"kappa": -1}, "kappa must be a number of at least 0; got -1"),
+        ("vdsw", {"kappa": -1}, "kappa must be a number of at least 0 and at most 1000000000000; got -1"),
         ("vdsw", {"num_projections": 0}, "num_projections must be a whole number of at least 1; got 0"),
-        ("rpsw", {"kappa": float("nan")}, "kappa must be a number of at least 0; got nan"),
+        ("rpsw", {"kappa": float("nan")}, "kappa must be a number of at least 0 and at most 1000000000000; got nan"),
         ("msw", {"transition": "markov"}, "transition must be one of 'orthogonal', 'random', .*; got 'markov'"),
         ("msw", {"chain_length": 0}, "chain_length must be a whole number of at least 1; got 0"),
         ("msw", {"thinning": 0}, "thinning must be a whole number of at least 1; got 0"),
@@ -268,3 +268,10 @@ def test_laws_with_other_projections_and_aggregations():
 def test_what_makes_no_sense_is_refused(name, given, sentence):
     with pytest.raises(ValueError, match=sentence):
         build(name, **given)
+
+
+@pytest.mark.parametrize("name", ["vdsw", "rpsw", "iwrpsw", "msw"])
+def test_a_concentration_beyond_all_tables_is_refused(name):
+    assert torch.isfinite(build(name, seed=0, kappa=1e12)(torch.randn(17, 3), torch.randn(17, 3)))
+    with pytest.raises(ValueError, match=r"kappa must be a number of at least 0 and at most 1000000000000; got 1e\+20"):
+        build(name, seed=0, kappa=1e20)

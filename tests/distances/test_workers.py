@@ -1,6 +1,8 @@
 """Threads: the same bits for any number of them, failures, and nothing left behind."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -125,3 +127,45 @@ def test_a_forked_process_has_threads_of_its_own(torch_threads):
             torch_threads(1)
             os._exit(0 if build("swd", num_projections=500, seed=0)(x, y).item() == expected else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_that_start_meanwhile_have_torchs_threads(torch_threads):
+    torch_threads(2)
+    seen = []
+    with one_torch_thread():
+        assert torch.get_num_threads() == 1
+        thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+        thread.start()
+        thread.join()
+    assert seen == [2]
+
+
+@pytest.mark.parametrize("name", ["swd", "osw", "qsw_sobol", "db_tsw", "ebsw"])
+def test_the_same_bits_in_many_dimensions(name, torch_threads):
+    results = []
+    for count in (1, 2, 3, 4):
+        torch_threads(count)
+        results.append(evaluated(name, 2, 60, 300, 30))
+    for value, grad in results[1:]:
+        assert torch.equal(value, results[0][0])
+        assert torch.equal(grad, results[0][1])
+
+
+def test_a_distance_works_while_the_interpreter_exits():
+    code = """
+import atexit, torch
+from aswd.distances import build
+torch.set_num_threads(2)
+x = torch.randn(300, 2)
+distance = build("swd", num_projections=500, seed=0)
+atexit.register(lambda: print(float(distance(x, x + 1)) > 0))
+distance(x, x + 1)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_a_number_of_threads_that_there_cannot_be(count):
+    with pytest.raises(ValueError, match="count must be a whole number of at least 1; got"), workers(count):
+        pass

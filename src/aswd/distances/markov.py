@@ -13,8 +13,8 @@ from aswd.distances.one_dimensional import safe_root
 from aswd.distances.problem import Slices
 from aswd.distances.slicing import slice_costs
 from aswd.distances.streams import Streams
-from aswd.distances.zonal import directions_around, sample_noise, unit
-from aswd.utils.checks import check_at_least, check_choice
+from aswd.distances.zonal import MAX_KAPPA, directions_around, sample_noise, unit
+from aswd.utils.checks import check_at_least, check_choice, check_number
 
 TRANSITIONS = ("orthogonal", "random", "input_aware", "random_input_aware")
 
@@ -54,7 +54,7 @@ class MarkovChains(Directions):
         check_choice("transition", self.transition, TRANSITIONS)
         for field, least in (("num_projections", 1), ("chain_length", 1), ("burn_in", 0), ("thinning", 1)):
             check_at_least(field, getattr(self, field), least, whole=True)
-        check_at_least("kappa", self.kappa, 0)
+        check_number("kappa", self.kappa, at_least=0, at_most=MAX_KAPPA)
         check_at_least("ascent", self.ascent, 0, strictly=True)
 
     @property

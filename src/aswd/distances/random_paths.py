@@ -11,8 +11,8 @@ from torch.nn import functional
 from aswd.distances.directions import Directions
 from aswd.distances.problem import Slices
 from aswd.distances.streams import Streams
-from aswd.distances.zonal import directions_around, sample_noise, unit
-from aswd.utils.checks import check_at_least
+from aswd.distances.zonal import MAX_KAPPA, directions_around, sample_noise, unit
+from aswd.utils.checks import check_at_least, check_number
 
 
 @dataclass
@@ -38,7 +38,7 @@ class RandomPath(Directions):
 
     def __post_init__(self) -> None:
         check_at_least("num_projections", self.num_projections, 1, whole=True)
-        check_at_least("kappa", self.kappa, 0)
+        check_number("kappa", self.kappa, at_least=0, at_most=MAX_KAPPA)
 
     def base_from(self, s: Slices, streams: Streams) -> Tensor:
         dim = s.x_features.shape[-1]

@@ -304,7 +304,7 @@ class _MeanSliceCost(torch.autograd.Function):
 
             grads = differentiable_gradients(plain, inputs, ctx.needs_input_grad, grad)
         else:
-            with threads_for(inputs[0]):
+            with threads_for(inputs[0], learns=True):
                 grads = [None if g is None else grad[:, None, None] * g for g in (x_grad, y_grad, theta_grad)]
         return *grads, None, None, None, None, None
 

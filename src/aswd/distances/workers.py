@@ -1,22 +1,27 @@
 """Threads for the work of the distances on a CPU.
 
 A distance splits its work into chunks whose number and size do not depend on the number of threads, and sums their results in a fixed
-order, so that any number of threads gives the same bits. Inside a chunk torch uses one thread: parallel chunks are faster than many
+order, so that any number of threads gives the same bits (but for layers that are learned in more than 256 dimensions, where torch's own
+threads take part). Inside a chunk torch uses one thread: parallel chunks are faster than many
 parallel operations on small tensors. Default: as many threads as torch uses.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 import torch
+
+from aswd.utils.checks import check_at_least
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
@@ -47,6 +52,8 @@ def worker_count() -> int:
 def workers(count: int | None) -> Iterator[None]:
     """Context with ``count`` threads; ``None``: as many as torch uses."""
     global _given
+    if count is not None:
+        check_at_least("count", count, 1, whole=True)
     former, _given = _given, count
     try:
         yield
@@ -58,28 +65,60 @@ def workers(count: int | None) -> Iterator[None]:
 def one_torch_thread() -> Iterator[None]:
     """Context in which torch uses one thread, and chunks as many as before.
 
-    For small tensors torch's own threads cost more than they gain, and sums in several threads have other bits than in one.
+    For small tensors torch's own threads cost more than they gain, and sums in several threads have other bits than in one. Other threads
+    of the process are not affected, where torch was built with OpenMP and MKL.
     """
     threads = torch.get_num_threads()
     if threads == 1 or _here.count is not None:
         yield
         return
     _here.count = threads
-    torch.set_num_threads(1)
+    restore = _use_one_thread(threads)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        restore()
         _here.count = None
 
 
-def threads_for(samples: object) -> AbstractContextManager:
-    """Context for an evaluation with these samples: torch uses threads of its own only where their dimension is high.
+def _use_one_thread(threads: int) -> Callable[[], None]:
+    """Have torch use one thread in this thread; returns what undoes it."""
+    setters = _thread_setters()
+    if setters is None:
+        torch.set_num_threads(1)
+        return lambda: torch.set_num_threads(threads)
+    openmp, mkl = setters
+    openmp(1)
+    former = mkl(1)
+
+    def restore() -> None:
+        openmp(threads)
+        mkl(former)
+
+    return restore
+
+
+@lru_cache(maxsize=1)
+def _thread_setters() -> tuple[Callable[[int], object], Callable[[int], int]] | None:
+    """OpenMP's and MKL's settings of the calling thread alone, or ``None`` where torch has others.
+
+    ``torch.set_num_threads`` is also what threads that start meanwhile begin with.
+    """
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+        return library.omp_set_num_threads, library.MKL_Set_Num_Threads_Local
+    except (OSError, AttributeError):
+        return None
+
+
+def threads_for(samples: object, learns: bool) -> AbstractContextManager:
+    """Context for an evaluation with these samples: torch uses threads of its own only in layers that are learned in many dimensions.
 
     Also because torch's threads, once started, keep their cores busy for a while.
     """
-    small = isinstance(samples, torch.Tensor) and samples.device.type == "cpu" and samples.ndim and samples.shape[-1] <= _HIGH_DIM
-    return one_torch_thread() if small else nullcontext()
+    if not isinstance(samples, torch.Tensor) or samples.device.type != "cpu" or not samples.ndim:
+        return nullcontext()
+    return nullcontext() if learns and samples.shape[-1] > _HIGH_DIM else one_torch_thread()
 
 
 def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], device: torch.device) -> list[Result]:
@@ -106,7 +145,10 @@ def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], devic
             _here.busy = False
 
     with one_torch_thread():
-        others = [_pool(count - 1, os.getpid()).submit(work) for _ in range(count - 1)]
+        others = []
+        with suppress(RuntimeError):  # while the interpreter exits, this thread is the only one
+            for _ in range(count - 1):
+                others.append(_pool(count - 1, os.getpid()).submit(work))
         try:
             work()
         finally:
@@ -122,11 +164,12 @@ def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], devic
 def _pool(count: int, pid: int) -> ThreadPoolExecutor:
     """Threads beside this one; the process is part of the key because threads do not survive a fork.
 
-    Torch's number of threads is a setting per thread, which starts at the number of cores: every thread of the pool sets it to one.
+    Torch's number of threads is a setting per thread: every thread of the pool sets it to one.
     """
     before = torch.get_num_threads()
-    pool = ThreadPoolExecutor(count, "aswd", initializer=torch.set_num_threads, initargs=(1,))
+    pool = ThreadPoolExecutor(count, "aswd", initializer=lambda: _use_one_thread(before))
     together = threading.Barrier(count)
     list(pool.map(lambda _: together.wait(), range(count)))
-    torch.set_num_threads(before)  # MKL's number of threads is a setting of the process: restored
+    if _thread_setters() is None:
+        torch.set_num_threads(before)  # of the process
     return pool

@@ -24,7 +24,9 @@ from torch.nn import functional
 from aswd.distances.directions import Directions
 from aswd.distances.layers import Parameters
 from aswd.distances.streams import Streams
-from aswd.utils.checks import check_at_least
+from aswd.utils.checks import check_at_least, check_number
+
+MAX_KAPPA = 10**12  # beyond, the density is narrower than the table of its quantiles
 
 _NODES = 8192  # of the table, between which angles are interpolated: their law is exact to about 1e-8
 _NEGLIGIBLE = 40.0  # logarithm of the ratio to the largest density from which on angles are left out
@@ -117,7 +119,7 @@ class VonMisesFisher(Directions):
 
     def __post_init__(self) -> None:
         check_at_least("num_projections", self.num_projections, 1, whole=True)
-        check_at_least("kappa", self.kappa, 0)
+        check_number("kappa", self.kappa, at_least=0, at_most=MAX_KAPPA)
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         return {"location": streams.sphere(1, dim)}
