@@ -382,3 +382,14 @@ def test_of_two_processes_with_the_same_run_one_does_it_and_the_other_says_so(tm
     assert "already running in another process: skipped" in out
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 128 + signal.SIGTERM
+
+
+def test_a_folder_in_the_place_of_a_result_is_damage(tmp_path, capsys):
+    line = ["train", *SMALL, f"paths.output_dir={tmp_path}"]
+    assert main(line) == 0
+    (result,) = tmp_path.glob("runs/**/result.json")
+    result.unlink()
+    result.mkdir()
+    assert main(line) == 0
+    assert "is damaged (result.json cannot be read: Is a directory)" in capsys.readouterr().err
+    assert result.is_file()

@@ -28,6 +28,8 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         write(partial)
         with partial.open("rb") as file:
             os.fsync(file.fileno())
+        if path.is_dir() and not path.is_symlink():  # a folder in the file's place is nothing of ours
+            set_aside(path)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
