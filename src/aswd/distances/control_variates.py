@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.aggregations import Aggregation
-from aswd.distances.one_dimensional import clamp_tiny
+from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients
 from aswd.distances.problem import Slices
 from aswd.utils.checks import check_at_least
 
@@ -38,7 +38,40 @@ class _Variate(Aggregation):
         return share - (mean - expected) * centred / clamp_tiny(centred.square().sum(1, keepdim=True))
 
     def __call__(self, costs: Tensor, s: Slices) -> Tensor:
-        return super().__call__(costs, s).clamp_min(0)
+        return _Intercept.apply(costs, *self.variate(s)).clamp_min(0)
+
+
+def _intercept(costs: Tensor, variate: Tensor, expected: Tensor) -> Tensor:
+    """The costs under the weights of :class:`_Variate`, ``[R]``: their mean, less slope times what the variate's mean is off."""
+    mean = variate.mean(1, keepdim=True)
+    centred = variate - mean
+    slope = (centred * costs).sum(1) / clamp_tiny(centred.square().sum(1))
+    return costs.mean(1) - slope * (mean - expected)[:, 0]
+
+
+class _Intercept(torch.autograd.Function):
+    """:func:`_intercept` with its gradients in closed form, which saves a dozen nodes of a graph."""
+
+    @staticmethod
+    def forward(ctx, costs: Tensor, variate: Tensor, expected: Tensor) -> Tensor:
+        ctx.save_for_backward(costs, variate, expected)
+        return _intercept(costs, variate, expected)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        costs, variate, expected = inputs = ctx.saved_tensors
+        if torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad):  # as in a vectorised Hessian
+            return tuple(differentiable_gradients(_intercept, inputs, ctx.needs_input_grad, grad))
+        mean = variate.mean(1, keepdim=True)
+        centred, count = variate - mean, variate.shape[1]
+        squares = clamp_tiny(centred.square().sum(1, keepdim=True))
+        slope = (centred * costs).sum(1, keepdim=True) / squares
+        off, grad = mean - expected, grad[:, None]
+        along = off / squares * centred
+        of_costs = grad * (1 / count - along)
+        residuals = costs - costs.mean(1, keepdim=True)
+        of_variate = grad * (2 * slope * along - off / squares * residuals - slope / count)
+        return of_costs, of_variate, grad * slope
 
 
 class LowerVariate(_Variate):
@@ -57,17 +90,18 @@ class UpperVariate(LowerVariate):
 
     def variate(self, s: Slices) -> tuple[Tensor, Tensor]:
         variate, expected = super().variate(s)
+        dim, sides = s.theta.shape[2], []
         for features, weights in ((s.x_features, s.x_weights), (s.y_features, s.y_weights)):
             centred = features - _mean(features, weights)
-            shares = torch.full_like(features[..., :1], 1 / features.shape[1]) if weights is None else weights[..., None]
-            weighted = shares * centred
-            if features.shape[2] <= features.shape[1]:
-                along = ((s.theta @ (centred.mT @ weighted)) * s.theta).sum(-1)
-            else:
-                along = ((s.theta @ centred.mT) * (s.theta @ weighted.mT)).sum(-1)
-            variate = variate + along
-            expected = expected + (centred * weighted).sum((1, 2))[:, None] / features.shape[2]
-        return variate, expected
+            sides.append((centred, centred / features.shape[1] if weights is None else weights[..., None] * centred))
+        if dim <= min(s.x.shape[1], s.y.shape[1]):
+            covariance = sum(centred.mT @ weighted for centred, weighted in sides)
+            along = ((s.theta @ covariance) * s.theta).sum(-1)
+            trace = covariance.diagonal(dim1=1, dim2=2).sum(-1)
+        else:
+            along = sum(((s.theta @ centred.mT) * (s.theta @ weighted.mT)).sum(-1) for centred, weighted in sides)
+            trace = sum((centred * weighted).sum((1, 2)) for centred, weighted in sides)
+        return variate + along, expected + trace[:, None] / dim
 
 
 def _mean(features: Tensor, weights: Tensor | None) -> Tensor:
