@@ -240,9 +240,10 @@ def _solve_all(
 
 
 def _blocks(features: Tensor, directions: Tensor) -> list[slice]:
-    """Ranges of samples for matrix products with all directions."""
-    count = features.shape[1]
-    step = chunk_size(count, max(128, min(math.ceil(count / _SUMS), BLOCK * _SHARES // directions.shape[1])))
+    """Ranges of samples for matrix products with all directions; narrow ones have little to split."""
+    _, count, dim = features.shape
+    least = 128 if dim > _NARROW else 2048
+    step = chunk_size(count, max(least, min(math.ceil(count / _SUMS), BLOCK * _SHARES // directions.shape[1])))
     return [slice(start, start + step) for start in range(0, count, step)]
 
 
