@@ -241,13 +241,13 @@ def test_any_shape_and_order(shape, name, order):
 
 
 def test_chunks_change_nothing(monkeypatch):
-    from aswd.distances import slicing
+    from aswd.distances import chunks
 
     x, y = clouds(50, 40, lead=(3,))
     for name in ("aswd", "gswd_circular", "dswd"):
         values = []
         for budget in (1 << 20, 100):
-            monkeypatch.setattr(slicing, "_chunk_size", lambda device, budget=budget: budget)
+            monkeypatch.setattr(chunks, "_chunk_size", lambda device, budget=budget: budget)
             xr = x.clone().requires_grad_()
             value = small(name, num_projections=150)(xr, y)
             value.sum().backward()

@@ -15,7 +15,7 @@ from aswd.distances.aggregations import Separable
 from aswd.distances.layers import Parameters
 from aswd.distances.problem import Problem
 from aswd.distances.slice_costs import Sorted
-from aswd.distances.slicing import cost_and_gradients
+from aswd.distances.slice_gradients import cost_and_gradients
 
 if TYPE_CHECKING:
     from aswd.distances.sliced import SlicedDistance

@@ -24,7 +24,7 @@ from aswd.distances.directions import Directions
 from aswd.distances.layers import Parameters
 from aswd.distances.one_dimensional import clamp_tiny, match_rows, quantile_plan
 from aswd.distances.problem import Slices
-from aswd.distances.slicing import repeat_plan
+from aswd.distances.slice_gradients import repeat_plan
 from aswd.distances.streams import Streams
 from aswd.distances.zonal import unit
 from aswd.utils.checks import check_at_least

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from aswd.distances import kernel
 from aswd.distances.aggregations import Aggregation, Max
+from aswd.distances.chunks import slice_chunks
 from aswd.distances.matched import (
     all_pairs_are_cheaper,
     matched_squares,
@@ -27,7 +28,7 @@ from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients,
 from aswd.distances.problem import Slices
 from aswd.distances.projections import Linear
 from aswd.distances.slice_costs import SliceCost
-from aswd.distances.slicing import repeat_plan, slice_chunks, suits_kernel
+from aswd.distances.slice_gradients import repeat_plan, suits_kernel
 
 # Ranges of replicas and slices; indices of x (None: all in order) and of y, and mass: [r, l, K].
 Matching = tuple[slice, slice, Tensor | None, Tensor, Tensor]

@@ -1,0 +1,254 @@
+"""Costs and gradients of all slices, by the compiled kernel, by slices or by products; see :mod:`aswd.distances.slicing`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from aswd.distances import kernel
+from aswd.distances.aggregations import Separable
+from aswd.distances.chunks import (
+    KEPT,
+    MIN_SLICES,
+    NARROW_FEATURES,
+    SHARES,
+    Chunk,
+    RunningSum,
+    sample_blocks,
+    split_slices,
+    value_buffer,
+)
+from aswd.distances.one_dimensional import Plan, quantile_plan, solve_rows
+from aswd.distances.projections import Linear, Projection, weigh_rows
+from aswd.distances.sorting import chunk_size, use_kernel
+from aswd.distances.workers import map_chunks, one_torch_thread
+
+
+def cost_and_gradients(
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    x_weights: Tensor | None,
+    y_weights: Tensor | None,
+    order: float,
+    aggregation: Separable,
+    need: tuple[bool, bool, bool] = (True, True, True),
+) -> tuple[Tensor, list[Tensor | None]]:
+    """:func:`mean_slice_cost` and its gradients with respect to ``x``, ``y`` and ``directions``, those that are in ``need``."""
+    plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
+    count, scale = directions.shape[1], plan.slope_scale(x.shape[1], order)
+    with one_torch_thread():
+        if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
+            costs, grads = kernel.sliced(x, y, directions, order, need)
+            costs /= x.shape[1]
+        else:
+            solve = _by_products if _splits_by_products(projection, directions) else _by_slices
+            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, need)
+        signs = (scale / count, -scale / count, scale / count)
+        return costs.sum(1).div_(count), [None if g is None else g.mul_(sign) for g, sign in zip(grads, signs, strict=True)]
+
+
+def _has_products(projection: Projection) -> bool:
+    """Whether the values are products <feature, theta>."""
+    kind = type(projection)
+    return kind.values is Linear.values and kind.slice is Linear.slice and kind.pull_back is Linear.pull_back
+
+
+def suits_kernel(projection: Projection, x: Tensor, directions: Tensor, plan: Plan) -> bool:
+    """Whether the compiled kernel can take these slices: products of float32 in few dimensions, N = M, no weights."""
+    narrow = directions.shape[2] <= kernel.MAX_DIM and plan.shares_mass
+    return narrow and _has_products(projection) and use_kernel(x, x.shape[1])
+
+
+def _splits_by_products(projection: Projection, directions: Tensor) -> bool:
+    return _has_products(projection) and directions.device.type == "cpu" and directions.shape[2] > NARROW_FEATURES
+
+
+def _by_slices(
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    plan: Plan,
+    order: float,
+    aggregation: Separable,
+    need: tuple[bool, bool, bool],
+) -> tuple[Tensor, list[Tensor | None]]:
+    """A function of the cost of every slice, ``[R, L]``, and the gradients of its sum, but for :meth:`Plan.slope_scale`; y's negated."""
+    need_x, need_y, need_directions = need
+    need_u, need_v = need_x or need_directions, need_y or need_directions
+    chunks = split_slices(x, y, directions)
+    sums = 1 + max(chunk.part for chunk in chunks)
+    parts = [x.new_empty(sums, *side.shape) if needed else None for side, needed in ((x, need_x), (y, need_y))]
+    theta_grad = torch.empty_like(directions) if need_directions else None
+    costs = x.new_empty(directions.shape[:2])
+
+    def solve(chunk: Chunk) -> None:
+        rows = chunk.rows
+        x_rows, y_rows = x[rows], y[rows]
+        x_sum, y_sum = RunningSum(), RunningSum()
+        for cols in chunk.columns:
+            theta = directions[rows, cols]
+            u, v = value_buffer(x_rows, theta, 0), value_buffer(y_rows, theta, 1)
+            u_residual, v_residual = projection.slice(x_rows, theta, u), projection.slice(y_rows, theta, v)
+            cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, both with the sign of u's
+            cost, factor = aggregation.each(cost, order)
+            if factor is not None:
+                for slope in [slope for slope, needed in ((u, need_u), (v, need_v)) if needed]:
+                    slope *= factor[..., None]
+            costs[rows, cols] = cost
+            if need_u:
+                u_part, u_theta = projection.pull_back(u, u_residual, x_rows, theta, (need_x, need_directions))
+                x_sum.add(u_part)
+            if need_v:
+                v_part, v_theta = projection.pull_back(v, v_residual, y_rows, theta, (need_y, need_directions))
+                y_sum.add(v_part)
+            if need_directions:
+                torch.sub(u_theta, v_theta, out=theta_grad[rows, cols])
+        for part, total in zip(parts, (x_sum.total, y_sum.total), strict=True):
+            if part is not None:
+                part[chunk.part, rows] = total
+
+    map_chunks(solve, chunks, x.device)
+    grads = [None if part is None else part[0] if sums == 1 else part.sum(0) for part in parts]
+    return costs, [*grads, theta_grad]
+
+
+def _by_products(
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    plan: Plan,
+    order: float,
+    aggregation: Separable,
+    need: tuple[bool, bool, bool],
+) -> tuple[Tensor, list[Tensor | None]]:
+    """As :func:`_by_slices`."""
+    need_x, need_y, need_directions = need
+    needs = need_x or need_directions, need_y or need_directions
+    step = chunk_size(directions.shape[1], max(MIN_SLICES, KEPT // (len(x) * max(x.shape[1], y.shape[1]))))
+    costs, sums, theta_grads = [], (RunningSum(), RunningSum()), []
+    for start in range(0, directions.shape[1], step):
+        theta = directions[:, start : start + step]
+        cost, slopes = solve_all(projection, x, y, theta, plan, order, needs, reuse=True)
+        cost, factor = aggregation.each(cost, order)
+        costs.append(cost)
+        of_theta = RunningSum()
+        for side, kept, needed, total, sign in zip((x, y), slopes, (need_x, need_y), sums, (1, -1), strict=True):
+            if kept is not None:
+                part, theta_part = pull_back_slopes(projection, side, theta, kept, factor, (needed, need_directions))
+                total.add(part)
+                of_theta.add(None if theta_part is None else theta_part.mul_(sign))
+        theta_grads.append(of_theta.total)
+    return torch.cat(costs, 1), [sums[0].total, sums[1].total, torch.cat(theta_grads, 1) if need_directions else None]
+
+
+def solve_all(
+    projection: Projection,
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    plan: Plan,
+    order: float,
+    needs: tuple[bool, bool],
+    reuse: bool = False,
+) -> tuple[Tensor, list[Tensor | None]]:
+    """Costs ``[R, L]`` of all slices, and their slopes on the line, ``[R, L, N]``, of the sides that need them.
+
+    With ``reuse`` the slopes are in memory of this thread, which the next call overwrites.
+    """
+    if suits_kernel(projection, x, directions, plan):
+        costs, kept = kernel.slopes(x, y, directions, order, needs)
+        return costs.div_(x.shape[1]), kept
+    costs = x.new_empty(directions.shape[:2])
+    kept = [
+        None if not need else value_buffer(side, directions, 2 + i) if reuse else side.new_empty(*directions.shape[:2], side.shape[1])
+        for i, (side, need) in enumerate(zip((x, y), needs, strict=True))
+    ]
+    chunks = split_slices(x, y, directions)
+    projected = _splits_by_products(projection, directions) and len(chunks) < SHARES
+    if projected:  # few slices of many samples: products of some samples at a time
+        values = [x.new_empty(*directions.shape[:2], side.shape[1]) if k is None else k for side, k in zip((x, y), kept, strict=True)]
+        chunks = split_slices(x, y, directions, few=True)
+
+        def project(block: tuple[int, int, slice]) -> None:
+            side, row, samples = block
+            torch.mm(directions[row], (x, y)[side][row, samples].mT, out=values[side][row][:, samples])
+
+        blocks = [
+            (i, row, samples) for i, side in enumerate((x, y)) for row in range(len(x)) for samples in sample_blocks(side, directions)
+        ]
+        map_chunks(project, blocks, x.device)
+
+    def solve(chunk: Chunk) -> None:
+        rows = chunk.rows
+        for cols in chunk.columns:
+            theta = directions[rows, cols]
+            if projected:
+                u, v = (side[rows, cols] for side in values)
+            else:
+                u, v = (
+                    value_buffer(s[rows], theta, i) if k is None else k[rows, cols]
+                    for i, (s, k) in enumerate(zip((x, y), kept, strict=True))
+                )
+                projection.slice(x[rows], theta, u)
+                projection.slice(y[rows], theta, v)
+            costs[rows, cols] = _solve(u, v, plan, rows, order, *needs)
+
+    map_chunks(solve, chunks, x.device)
+    return costs, kept
+
+
+def pull_back_slopes(
+    projection: Projection, features: Tensor, directions: Tensor, slopes: Tensor, weights: Tensor | None, need: tuple[bool, bool]
+) -> tuple[Tensor | None, Tensor | None]:
+    """Gradients with respect to features and directions from the slopes ``[R, L, N]`` of slices and their weights ``[R, L]``."""
+    feature_grad, theta_grad = (torch.empty_like(t) if n else None for t, n in zip((features, directions), need, strict=True))
+    by_products = _has_products(projection) and features.device.type == "cpu"
+    chunks = split_slices(features, features, directions)
+    sums = 1 + max(chunk.part for chunk in chunks)
+    parts = features.new_empty(sums, *features.shape) if need[0] and not by_products else None
+    weighted = directions if weights is None else directions * weights[..., None]
+
+    def to_samples(block: tuple[int, slice]) -> None:
+        row, samples = block
+        feature_grad[row, samples] = weigh_rows(slopes[row][:, samples], weighted[row])
+
+    def to_slices(chunk: Chunk) -> None:
+        rows, total = chunk.rows, RunningSum()
+        for cols in chunk.columns:
+            theta, x, slope = directions[rows, cols], features[rows], slopes[rows, cols]
+            if weights is not None:
+                slope = slope * weights[rows, cols, None]
+            part, theta_part = projection.pull_back(slope, projection.residual(x, theta), x, theta, (parts is not None, need[1]))
+            total.add(part)
+            if need[1]:
+                theta_grad[rows, cols] = theta_part
+        if parts is not None:
+            parts[chunk.part, rows] = total.total
+
+    if need[0] and by_products:
+        map_chunks(
+            to_samples, [(row, samples) for row in range(len(features)) for samples in sample_blocks(features, directions)], features.device
+        )
+    if parts is not None or need[1]:
+        map_chunks(to_slices, chunks, features.device)
+    if parts is not None:
+        feature_grad = parts[0] if sums == 1 else parts.sum(0)
+    return feature_grad, theta_grad
+
+
+def _solve(u: Tensor, v: Tensor, plan: Plan, rows: slice, order: float, need_u: bool, need_v: bool) -> Tensor:
+    """:func:`solve_rows` on ``[r, l, N]``: the weights of a replica serve all of its slices."""
+    r, count, n = u.shape
+    plan = repeat_plan(plan.rows(rows.start, rows.stop), count)
+    return solve_rows(u.view(-1, n), v.view(-1, v.shape[2]), plan, order, need_u, need_v).view(r, count)
+
+
+def repeat_plan(plan: Plan, count: int) -> Plan:
+    """A plan of replicas for the ``count`` slices of each."""
+    if plan.u_weights is None:
+        return plan
+    return Plan(None, *(weights.repeat_interleave(count, 0) for weights in (plan.u_weights, plan.v_weights)))
