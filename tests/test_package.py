@@ -76,7 +76,8 @@ def test_without_the_extra_a_command_says_what_is_missing():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.stdout.splitlines()[-1] == "[2, 2, 2, 2, 2, 2]", done.stderr
     lines = done.stderr.splitlines()
-    assert len(lines) == 6 and all("not installed: pip install 'aswd[experiments]' brings" in line for line in lines)
+    assert len(lines) == 6
+    assert all("not installed: pip install 'aswd[experiments]' brings" in line for line in lines)
 
 
 def test_what_only_reads_the_store_or_refuses_a_choice_does_without_lightning():
