@@ -38,6 +38,8 @@ class ToyConfig(FixedConfig):
         num_samples: N, points of the target.
         dim: d >= 2; above two, the target lies in the plane of the first two coordinates.
         centred: subtract the mean of its points.
+        std: of each Gaussian, in ``gaussians_8`` and ``gaussians_25``.
+        one_scale: divide both axes by the same number, in ``swiss_roll``.
     """
 
     kind: ClassVar[str] = "points"
@@ -45,6 +47,8 @@ class ToyConfig(FixedConfig):
     num_samples: int = option(500, at_least=8)  # eight centres, or the two moons, need a point each
     dim: int = option(2, at_least=2)
     centred: bool = option(False, before=False)
+    std: float = option(0.01, above=0, before=0.01)
+    one_scale: bool = option(False, before=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

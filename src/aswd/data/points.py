@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,17 +16,20 @@ from aswd.data.modules import FixedBatch
 from aswd.data.surfaces import Points, Source
 from aswd.data.targets import TARGETS
 from aswd.utils.errors import UserError
+from aswd.utils.registry import call_with
 
 _STREAM = 1  # of the random numbers of a seed: its data
 
 
-def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
+def target(name: str, num_samples: int, seed: int, dim: int = 2, **options: Any) -> Tensor:
     """``num_samples`` points of a target, ``[N, dim]`` in float32; in more than two dimensions it lies in the plane of the first two.
+
+    Options that the target does not have are passed over.
 
     >>> target("knot", 500, seed=0).shape
     torch.Size([500, 2])
     """
-    points = TARGETS[name](num_samples, np.random.default_rng([seed, _STREAM]))
+    points = call_with(TARGETS[name], {}, n=num_samples, rng=np.random.default_rng([seed, _STREAM]), **options)
     return torch.from_numpy(np.pad(points, ((0, 0), (0, dim - 2))).astype(np.float32))
 
 
@@ -42,7 +46,7 @@ class ToyTargets(FixedBatch):
     def samples(self) -> Tensor:
         """The targets, ``[R, N, d]`` in float32."""
         c = self.config
-        drawn = torch.stack([target(c.name, c.num_samples, seed, c.dim) for seed in self.seeds])
+        drawn = torch.stack([target(c.name, c.num_samples, seed, c.dim, std=c.std, one_scale=c.one_scale) for seed in self.seeds])
         return drawn - drawn.mean(1, keepdim=True) if c.centred else drawn
 
 
