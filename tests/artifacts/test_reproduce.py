@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.declaration import artifact_names, artifacts, load
 from aswd.artifacts.drawing.curves import curve
-from aswd.artifacts.forecast import _amount
+from aswd.artifacts.forecast import amount
 from aswd.artifacts.reproduction import Reproduction
 from aswd.cli.main import main
 from aswd.runs.locks import Locks
@@ -293,7 +293,7 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert main(["reproduce", "ablation_max_gswnn_penalty", "--scale", "laptop", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
     seconds = 2 * 5 * result["wall_time"] * 2000 / 4 * 250 / 25 * 50 / 20  # by iterations, samples and directions
-    assert f"about {_amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
+    assert f"about {amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
 
 
 def test_an_estimate_of_table_1_is_in_gpu_hours_and_not_of_a_smoke_run(tmp_path, capsys):

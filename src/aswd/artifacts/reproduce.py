@@ -49,6 +49,8 @@ def reproduce(
     """
     reproduction = Reproduction(load(name, config_dirs), scale, reading, overrides, config_dirs)
     reproduction.check()
+    if reproduction.drawing.reproduce is not None:
+        return reproduction.drawing.reproduce(reproduction, dry_run)
     if reproduction.drawing.measure is not None:
         return _measure(reproduction, dry_run)
     if dry_run:
@@ -60,7 +62,7 @@ def reproduce(
 
 def _run_and_draw(reproduction: Reproduction) -> int:
     artifact, cells = reproduction.artifact, reproduction.cells
-    code = _run(artifact.name, cells)
+    code = run_cells(artifact.name, cells)
     frame = tables.table(artifact, cells)
     if not frame["n"].any():
         print(f"aswd reproduce: no run of {artifact.name} is done yet, so nothing is drawn", file=sys.stderr)
@@ -69,7 +71,7 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
     verdicts = judge(artifact.claims, cells, artifact.metric, str(artifact.file))
-    reproduction.write(figure, frame, _curves(cells, artifact.metric), verdicts, _facts(cells))
+    reproduction.write(figure, frame, _curves(cells, artifact.metric), verdicts, facts(cells))
     return code
 
 
@@ -89,7 +91,7 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     return 0
 
 
-def _run(name: str, cells: list[Cell]) -> int:
+def run_cells(name: str, cells: list[Cell]) -> int:
     """Run the cells that are not done, with the launcher of their configurations; the exit code."""
     missing = [cell for cell in cells if cell.config.force or len(cell.done) < len(cell.config.seeds)]
     print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to run", flush=True)
@@ -138,7 +140,7 @@ def _report_missing(cells: list[Cell], metric: str) -> None:
         print(f"aswd: drawn with {done} of {wanted} runs; the same command runs the rest, unless another process does", file=sys.stderr)
 
 
-def _facts(cells: list[Cell]) -> dict[str, Any]:
+def facts(cells: list[Cell]) -> dict[str, Any]:
     """Time, devices, revisions, versions and settings of the runs."""
     done = [cell.runs[seed].result for cell in cells for seed in cell.done]
     return {

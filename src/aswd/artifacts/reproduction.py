@@ -59,6 +59,8 @@ class Reproduction:
         self.artifact.scale(self.scale)
         register_plugins(CommandLine(list(self.overrides)))  # which may bring drawings and claims
         drawing = self.drawing
+        if drawing.reproduce is not None:
+            return  # which checks its own
         if drawing.measure is None:
             for name in self.artifact.claims:
                 load_claim(name, str(self.artifact.file))
@@ -82,7 +84,7 @@ class Reproduction:
     @cached_property
     def cells(self) -> list[Cell]:
         """Its runs; none for an artifact that is measured on the distances themselves."""
-        return [] if self.drawing.measure else cells(self.artifact, self.scale, self.reading, self.overrides, self.config_dirs)
+        return [] if self.drawing.draw is None else cells(self.artifact, self.scale, self.reading, self.overrides, self.config_dirs)
 
     @cached_property
     def output_dir(self) -> Path:

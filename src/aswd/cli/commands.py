@@ -79,6 +79,15 @@ def reproduce(options: argparse.Namespace) -> int:
     return make(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
 
 
+def leaderboard(options: argparse.Namespace) -> int:
+    """``aswd leaderboard``."""
+    from aswd.leaderboard.artifact import leaderboard
+
+    line = _load_plugins(options)
+    only = [name.strip() for name in (options.only or "").split(",") if name.strip()]
+    return leaderboard(options.scale, options.reading, line.overrides, only, options.dry_run, line.config_dirs)
+
+
 def report(options: argparse.Namespace) -> int:
     """``aswd report``."""
     from aswd.artifacts.report import report
