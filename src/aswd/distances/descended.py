@@ -59,8 +59,8 @@ class Descended(Directions):
         return self.starts
 
     def objective_sorts(self) -> int:
-        """Both sides, and their copies against the midpoints."""
-        return self.starts * (2 + 2 * (self.copies + 1))
+        """Both sides; and for each of them its copies, the midpoints, and the levels at which the masses of both meet."""
+        return self.starts * (2 + 2 * 2 * (self.copies + 1))
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         return {"theta": streams.sphere(self.starts, dim)}

@@ -52,7 +52,7 @@ class Leaderboard(Reproduction):
         if self.reading not in READINGS:
             raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {self.reading!r}")
         register_plugins(CommandLine(list(self.overrides)))
-        self.protocol  # noqa: B018  checks it
+        planning.check(self.protocol, self.reading, self.overrides, self.config_dirs)
 
     @cached_property
     def protocol(self) -> Protocol:

@@ -51,6 +51,17 @@ class Choice:
         return min(self.scores, key=lambda point: np.nan_to_num(self.scores[point], nan=np.inf))
 
 
+def check(protocol: Protocol, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> None:
+    """Compose the runs of one distance on all settings.
+
+    Raises:
+        UserError: an override is not valid, or something in the artifact's file.
+    """
+    composer = _Composer(protocol, reading, list(overrides), tuple(config_dirs))
+    for discipline in protocol.disciplines:
+        composer.base(discipline, protocol.settings[discipline.name][0])
+
+
 def plan(protocol: Protocol, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Plan]:
     """Compose and check the runs of all methods on all settings.
 

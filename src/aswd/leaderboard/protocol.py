@@ -120,7 +120,7 @@ class Protocol:
             return [Point()]
         rates = [discipline.lr_factor * lr for lr in self.grid]
         for option, values in self.tuned.get(method.distance, {}).items():
-            return [Point(lr, option, value) for lr in rates[len(values) - 1 :: len(values)] for value in values]
+            return [Point(lr, option, value) for lr in rates[:: len(values)] for value in values]
         return [Point(lr) for lr in rates]
 
 
