@@ -83,7 +83,7 @@ def plan(protocol: Protocol, reading: str, overrides: Sequence[str] = (), config
             for method in protocol.methods:
                 for setting in settings:
                     try:
-                        config = composer.compose(made, method, setting, bases[setting.name])
+                        config = composer.compose(made.discipline, method, setting, bases[setting.name])
                     except UserError as error:
                         made.left_out[method.label, setting.name] = str(error)
                     else:
@@ -97,24 +97,37 @@ def plan(protocol: Protocol, reading: str, overrides: Sequence[str] = (), config
 
 
 class _Composer:
+    """Composes the runs of methods; the options of a distance once for all settings of a task, since that takes a tenth of a second."""
+
     def __init__(self, protocol: Protocol, reading: str, overrides: list[str], config_dirs: tuple[str, ...]) -> None:
         self.protocol, self.reading, self.overrides, self.config_dirs = protocol, reading, overrides, config_dirs
+        self._composed: dict[tuple[str, str], RunConfig] = {}  # by method and task
+        self._bases: dict[tuple[str, tuple[str, ...]], RunConfig] = {}  # by task and overrides
 
     def base(self, discipline: Discipline, setting: Setting) -> RunConfig:
         """The runs of a setting with the distance that can be run everywhere; a mistake here is one of the user's overrides."""
-        return self._plan(discipline, setting, "swd", ())
+        key = discipline.task, setting.overrides
+        if key not in self._bases:
+            self._bases[key] = self._plan(discipline, setting, "swd", ())
+        return self._bases[key]
 
-    def compose(self, made: Plan, method: Series, setting: Setting, base: RunConfig) -> RunConfig:
-        """The runs of a method on a setting, in the settings after the first with the data and the task of ``base``."""
-        known = next((config for (label, _), config in made.configs.items() if label == method.label), None)
-        if known is None:
-            config = self._plan(made.discipline, setting, method.distance, method.overrides)
-        else:
-            distance = known.distance
+    def compose(self, discipline: Discipline, method: Series, setting: Setting, base: RunConfig) -> RunConfig:
+        """The runs of a method on a setting, whose data and task are those of ``base``.
+
+        Raises:
+            UserError: the method cannot be run there.
+        """
+        known = self._composed.get((method.label, discipline.task))
+        like = known or next((config for (label, _), config in self._composed.items() if label == method.label), None)
+        if like is not None:  # what no options make possible, such as another dimension, is known at once
+            distance = like.distance
             if setting.num_projections is not None and "num_projections" in distance:
                 distance = {**distance, "num_projections": setting.num_projections}
-            config = replace(known, data=base.data, task=base.task, distance=distance)
+            config = replace(base, distance_name=like.distance_name, distance=distance)
             check_together(config)
+        if known is None:
+            config = self._plan(discipline, setting, method.distance, method.overrides)
+            self._composed[method.label, discipline.task] = config
         dim = task_class(config.task.name).problem(config.task, config.data)[3]
         features = getattr(getattr(config.build_distance(), "projection", None), "direction_dim", lambda dim: dim)(dim)
         if features > self.protocol.max_features:
