@@ -106,7 +106,7 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path):
         (["--only", "swd,ebws"], "--only must name distances; got 'ebws': did you mean ebsw"),
         (["--scale", "big"], "--scale must be one of smoke, laptop, paper for leaderboard; got 'big'"),
         (["task.lr=1"], "task.lr=1 must be left out: the leaderboard takes options of launcher"),
-        (["trainer.treads=1"], "did you mean threads"),
+        (["trainer.treads=1"], "did you mean trainer.threads"),
         (["--reading", "best"], "reading must be one of"),
     ],
 )

@@ -115,7 +115,7 @@ def run_cells(name: str, cells: list[Cell]) -> int:
 
 
 def _configs(name: str, cell: Cell) -> list[RunConfig]:
-    """The runs of a cell, as a launcher starts them: all seeds as one batch if the task can, else one by one."""
+    """The runs of a cell, as a launcher starts them: all seeds as one batch if task and distance can, else one by one."""
     config = cell.config
     if isinstance(getattr(config.task, "images", None), bool):  # of fifty cells nobody looks at each: the artifact has its own figure
         config = replace(config, task=replace(config.task, images=False))
@@ -123,8 +123,17 @@ def _configs(name: str, cell: Cell) -> list[RunConfig]:
     if hasattr(wandb, "labels"):
         wandb = replace(wandb, tags=[*wandb.tags, name], labels={**wandb.labels, label_of(name): cell.label})
         config = replace(config, loggers={**config.loggers, "wandb": wandb})
-    batch = getattr(task_class(config.task.name), "batches_seeds", False)
+    batch = getattr(task_class(config.task.name), "batches_seeds", False) and _takes_all_seeds(config)
     return [config] if batch else [config.with_seeds([seed]) for seed in config.seeds]
+
+
+def _takes_all_seeds(config: RunConfig) -> bool:
+    """Whether the distance evaluates a batch of replicas; one from outside may take a single seed."""
+    try:
+        config.build_distance()
+    except ValueError:
+        return False
+    return True
 
 
 def _report_missing(cells: list[Cell], metric: str) -> None:

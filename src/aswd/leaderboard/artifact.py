@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -121,24 +122,27 @@ def _execute(board: Leaderboard, dry_run: bool) -> int:
         print(_forecast(board, plans))
         return 0
     check_writable(board.output_dir)
-    codes, choices = [], []
+    codes: list[int] = []
     for made in plans:
-        title, chosen, cells = made.discipline.name, planning.choose(board.protocol, made), []
-        tuning = [cell for runs in planning.tuning_cells(board.protocol, made).values() for cell in runs]
-        if tuning:
-            print(f"{title}: tuning", flush=True)
-            codes.append(run_cells(NAME, tuning))
-            chosen = planning.choose(board.protocol, made)
-        if codes and codes[-1] >= 128:
-            return codes[-1]
-        cells = list(planning.counting_cells(board.protocol, made, chosen).values())
-        print(f"{title}: {len(made.methods())} methods on {len(board.protocol.settings[title])} settings", flush=True)
-        codes.append(run_cells(NAME, cells))
+        codes += _run(board.protocol, made)
         if codes[-1] >= 128:
             return codes[-1]
-        choices.append(chosen)
-    _write(board, plans, choices)
+    _write(board, plans, [planning.choose(board.protocol, made) for made in plans])
     return next((code for code in (1, 3) if code in codes), 0)
+
+
+def _run(protocol: Protocol, made: Plan) -> list[int]:
+    """Tune the methods on a discipline, and run them at what was chosen; the exit codes."""
+    codes, name = [], made.discipline.name
+    tuning = [cell for runs in planning.tuning_cells(protocol, made).values() for cell in runs]
+    if tuning:
+        print(f"{name}: tuning {len(made.methods())} methods", flush=True)
+        codes.append(run_cells(NAME, tuning))
+        if codes[-1] >= 128:
+            return codes
+    cells = planning.counting_cells(protocol, made, planning.choose(protocol, made))
+    print(f"{name}: {len(made.methods())} methods on {len(protocol.settings[name])} settings", flush=True)
+    return [*codes, run_cells(NAME, list(cells.values()))]
 
 
 def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice]]) -> None:
@@ -148,8 +152,12 @@ def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice
         collect(made.discipline, runs, [setting.name for setting in board.protocol.settings[made.discipline.name]])
         for made, runs in zip(plans, cells, strict=True)
     ]
-    if not all(each.curves for each in results):
-        print("aswd leaderboard: a task has no run that is done yet, so nothing is drawn", file=sys.stderr)
+    missing = [each.discipline.name for each in results if not each.curves]
+    if missing:
+        print(f"aswd leaderboard: no run of {', '.join(missing)} is done yet; the same command runs the rest", file=sys.stderr)
+    there = [bool(each.curves) for each in results]
+    plans, choices, cells, results = (list(compress(each, there)) for each in (plans, choices, cells, results))
+    if not any(each.discipline.is_ranked for each in results):
         return
     costs = timing.costs(plans, choices, board.output_dir / NAME / "timing.json")
     ranks = rank(results)
