@@ -84,8 +84,8 @@ def leaderboard(options: argparse.Namespace) -> int:
     from aswd.leaderboard.artifact import leaderboard
 
     line = _load_plugins(options)
-    only = [name.strip() for name in (options.only or "").split(",") if name.strip()]
-    return leaderboard(options.scale, options.reading, line.overrides, only, options.dry_run, line.config_dirs)
+    only, tasks = ([name.strip() for name in (given or "").split(",") if name.strip()] for given in (options.only, options.tasks))
+    return leaderboard(options.scale, options.reading, line.overrides, only, tasks, options.dry_run, line.config_dirs)
 
 
 def report(options: argparse.Namespace) -> int:

@@ -123,12 +123,14 @@ def _parser() -> Parser:
 
     leaderboard = add("leaderboard", "compare all distances on equal terms", commands.leaderboard, _LEADERBOARD)
     leaderboard.usage = (
-        "aswd leaderboard [--scale SCALE] [--only NAME,NAME,...] [--reading READING] [--dry-run] [--config-dir DIR] [OPTION=VALUE ...]"
+        "aswd leaderboard [--scale SCALE] [--only NAMES] [--tasks NAMES] [--reading READING] [--dry-run]\n"
+        "       [--config-dir DIR] [OPTION=VALUE ...]"
     )
     leaderboard.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
     leaderboard.add_argument(
         "--only", metavar="NAMES", help="distances, separated by commas, for example my_distance,swd,ebsw (default: all)"
     )
+    leaderboard.add_argument("--tasks", metavar="NAMES", help="tasks of the leaderboard, for example plane,space (default: all)")
     leaderboard.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     leaderboard.add_argument("--dry-run", action="store_true", help="count the runs and estimate their time from the store; run nothing")
 

@@ -39,9 +39,11 @@ class Leaderboard(Reproduction):
 
     Args:
         only: the methods that are compared; default: all.
+        tasks: what they are compared on; default: everything.
     """
 
     only: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
     def check(self) -> None:
         self.artifact.scale(self.scale)
@@ -58,7 +60,7 @@ class Leaderboard(Reproduction):
     @cached_property
     def protocol(self) -> Protocol:
         """Who is compared, and on what."""
-        return protocol(self.artifact, self.scale, self.only, self.config_dirs)
+        return protocol(self.artifact, self.scale, self.only, self.tasks, self.config_dirs)
 
     @property
     def cells(self) -> list[Cell]:
@@ -66,18 +68,18 @@ class Leaderboard(Reproduction):
 
     @property
     def changes(self) -> dict[str, Any]:
-        return {"only": list(self.only)} if self.only else {}
+        return {name: list(given) for name in ("only", "tasks") if (given := getattr(self, name))}
 
     @property
     def folder(self) -> Path:
-        mark = f"-{hashlib.sha256(' '.join(self.only).encode()).hexdigest()[:8]}" if self.only else ""
+        mark = f"-{hashlib.sha256(repr(self.changes).encode()).hexdigest()[:8]}" if self.changes else ""
         return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
 
     @property
     def command(self) -> str:
         folders = [argument for folder in self.config_dirs for argument in ("--config-dir", folder)]
-        only = ["--only", ",".join(self.only)] if self.only else []
-        return shlex.join(["aswd", NAME, "--scale", self.scale, "--reading", self.reading, *only, *folders, *self.overrides])
+        chosen = [argument for name, given in self.changes.items() for argument in (f"--{name}", ",".join(given))]
+        return shlex.join(["aswd", NAME, "--scale", self.scale, "--reading", self.reading, *chosen, *folders, *self.overrides])
 
 
 def leaderboard(
@@ -85,6 +87,7 @@ def leaderboard(
     reading: str,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
+    tasks: Sequence[str] = (),
     dry_run: bool = False,
     config_dirs: Sequence[str] = (),
 ) -> int:
@@ -95,6 +98,7 @@ def leaderboard(
         reading: of the ASWD paper.
         overrides: of :data:`OPTIONS`, for all runs.
         only: the distances that are compared; default: all.
+        tasks: what they are compared on; default: everything.
         dry_run: run nothing, and print what is missing with an estimate of the time.
         config_dirs: folders with distances and other configurations of the user's.
 
@@ -104,7 +108,7 @@ def leaderboard(
     Raises:
         UserError: a mistake in the arguments, before anything is run.
     """
-    board = Leaderboard(load(NAME, config_dirs), scale, reading, overrides, config_dirs, tuple(only))
+    board = Leaderboard(load(NAME, config_dirs), scale, reading, overrides, config_dirs, tuple(only), tuple(tasks))
     board.check()
     return _execute(board, dry_run)
 

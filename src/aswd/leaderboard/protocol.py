@@ -124,20 +124,27 @@ class Protocol:
         return [Point(lr) for lr in rates]
 
 
-def protocol(artifact: Artifact, scale: str, only: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Protocol:
+def protocol(
+    artifact: Artifact, scale: str, only: Sequence[str] = (), tasks: Sequence[str] = (), config_dirs: Sequence[str] = ()
+) -> Protocol:
     """The protocol at a scale.
 
     Args:
         artifact: with its ``options``.
         scale: of the artifact.
         only: distances, or labels of series; default: all.
+        tasks: names of disciplines; default: all.
         config_dirs: folders of the user's, which may have distances.
 
     Raises:
-        UserError: an unknown distance, or the artifact's file is not valid.
+        UserError: an unknown distance or discipline, or the artifact's file is not valid.
     """
     options, effort = artifact.options, artifact.scale(scale)
-    disciplines = tuple(_discipline(artifact, name) for name in effort.data or artifact.data)
+    names = effort.data or artifact.data
+    for name in tasks:
+        if name not in names:
+            raise UserError(f"--tasks must name tasks of the leaderboard; got {name!r}: {nearest(name, names)}")
+    disciplines = tuple(_discipline(artifact, name) for name in names if not tasks or name in tasks)
     most = options.get("settings", {}).get(scale)
     overrides = options.get("overrides", {})
     methods = [
