@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from aswd.artifacts.declaration import Artifact, Scale, Series
+from aswd.artifacts.quantities import Quantity
 from aswd.config import config_dir
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.published import load_rules, published_task
@@ -42,28 +43,41 @@ class Cell:
         return [seed for seed, run in self.runs.items() if run.record is not None]
 
     def finals(self, metric: str) -> dict[int, float]:
-        """The final value of every seed that is done."""
-        results = {seed: run.result for seed, run in self.runs.items()}
-        return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
+        """The final value of every seed that is done, or its value at a step: ``w2@500``."""
+        quantity = Quantity.of(metric)
+        if quantity.step is not None:
+            return self._at(quantity)
+        finals = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
+        recorded = {seed: final[metric] for seed, final in finals.items() if metric in final}
+        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in finals.items() if quantity.metric in final}
+
+    def _at(self, quantity: Quantity) -> dict[int, float]:
+        """The value of every seed that is done, and was evaluated at the step."""
+        values = {}
+        for seed in self.done:
+            frame = self.runs[seed].metrics()
+            found = frame.loc[frame["step"] == quantity.step, quantity.metric].dropna() if quantity.metric in frame else ()
+            if len(found):
+                values[seed] = float(quantity(found.iloc[0]))
+        return values
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The history of a metric.
 
         Args:
-            metric: its name; ``log10_w2`` is the logarithm of ``w2``.
+            metric: its name; ``log10_w2`` is the logarithm of ``w2``, ``w2_squared`` its square.
 
         Returns:
             Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
             the metric was not evaluated are left out.
         """
-        column = metric.removeprefix("log10_")
+        quantity = Quantity.of(metric)
+        column = quantity.metric
         frames = [self.runs[seed].metrics() for seed in self.done]
         frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
         if not frames:
             return None
-        values = np.stack([frame[column].to_numpy() for frame in frames], 1)
-        values = np.log10(np.maximum(values, np.finfo(float).tiny)) if column != metric else values
-        return frames[0]["step"].to_numpy(), values
+        return frames[0]["step"].to_numpy(), quantity(np.stack([frame[column].to_numpy() for frame in frames], 1))
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
         """The final samples of a seed that is done."""

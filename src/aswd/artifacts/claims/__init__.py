@@ -1,6 +1,6 @@
 """Claims of papers as functions of the results: each holds, does not hold, or is not decided."""
 
-from aswd.artifacts.claims import flow, images  # noqa: F401  each family registers its claims
+from aswd.artifacts.claims import flow, images, papers  # noqa: F401  each family registers its claims
 from aswd.artifacts.claims.evidence import (
     CLAIMS,
     CONFIDENCE,
