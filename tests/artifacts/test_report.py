@@ -84,9 +84,9 @@ EVIL = '<script>alert(1)</script>"&|[x](javascript:alert(2)) `\n\n# no\n'
 FACTS = {"wall_time": 60.0, "devices": [EVIL], "revisions": [EVIL], "versions": {EVIL: EVIL}, "settings": {EVIL: EVIL}}
 
 
-def write(folder, name, text=MINIMAL, label="A", number=1, verdicts=(), scale="tiny"):
-    """An artifact of made-up numbers."""
-    folders = declare(folder, text, name)
+def write(folder, name, text=MINIMAL, label="A", number=1, verdicts=(), scale="tiny", folders=None):
+    """An artifact of made-up numbers; declared here unless it is in ``folders``."""
+    folders = folders or declare(folder, text, name)
     values = {"data": "knot", "label": label, "metric": "w2", "n": 1, "of": 2, "failed": 1, "damaged": 0, "mean": 0.5, "published": number}
     frame = pandas.DataFrame([values]).reindex(columns=COLUMNS).assign(difference=-0.5)
     reproduction = Reproduction(load(name, folders), scale, "reference", [f"paths.output_dir={folder}"], folders)

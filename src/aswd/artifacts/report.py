@@ -14,15 +14,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS
 from aswd.artifacts.declaration import SCALES, order_key
+from aswd.artifacts.papers import Paper
 from aswd.artifacts.reproduction import DIGESTS, FILES
-from aswd.artifacts.tables import escape_markdown, markdown_code
+from aswd.artifacts.tables import escape_markdown, markdown_code, number
 from aswd.config.changes import options_text
 from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "metric", "reading", "scale", "changes", "command", "verdicts", "runs", "of"),
-    *("wall_time", "devices", "revisions", "versions", "settings"),
+    *("artifact", "title", "number", "caption", "about", "paper", "metric", "reading", "scale", "changes", "command", "verdicts"),
+    *("runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
 )
 
 
@@ -55,7 +56,7 @@ def _environment() -> Environment:
     )
     templates.filters |= {
         "slug": slug,
-        "number": lambda value: "" if pandas.isna(value) else f"{value:.2f}",
+        "number": lambda value: "" if pandas.isna(value) else number(value),
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
         "markdown": escape_markdown,
@@ -65,10 +66,16 @@ def _environment() -> Environment:
 
 
 def _sections(folder: Path) -> list[dict[str, Any]]:
-    """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
+    """What the page shows of every artifact: in the order of listings, larger scales first."""
     summaries = [(path.parent, summary) for path in sorted(folder.glob("*/*/summary.json")) if (summary := _read(path)) is not None]
     rank = {name: -index for index, name in enumerate(SCALES)}
-    summaries.sort(key=lambda each: (order_key(each[1]["artifact"], each[1]["number"]), rank.get(each[1]["scale"], 1), each[1]["reading"]))
+
+    def place(each: tuple[Path, dict[str, Any]]) -> tuple:
+        summary = each[1]
+        order = order_key(summary["artifact"], summary["number"], summary["paper"])
+        return order, rank.get(summary["scale"], 1), summary["reading"]
+
+    summaries.sort(key=place)
     anchors: list[str] = []
     for path, _ in summaries:
         anchor = slug(f"{path.parent.name}-{path.name}")
@@ -84,7 +91,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     if damage is not None:
         print(f"aswd: {path.parent} is left out: {damage} (aswd reproduce makes it again)", file=sys.stderr)
         return None
-    return summary
+    return {**summary, "paper": Paper(**summary["paper"]) if summary["paper"] else None}
 
 
 def _content(folder: Path) -> dict[str, Any]:

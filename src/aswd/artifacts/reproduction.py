@@ -172,6 +172,7 @@ class Reproduction:
         summary = {
             "artifact": artifact.name,
             **{name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")},
+            "paper": asdict(artifact.paper) if artifact.paper else None,
             "reading": self.reading,
             "scale": self.scale,
             "changes": self.changes,
