@@ -5,12 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from aswd.artifacts.claims import FAILS, HOLDS, OPEN
 from aswd.artifacts.declaration import artifact_names, load
 from aswd.artifacts.papers import Paper
 from aswd.artifacts.quantities import Quantity
 from aswd.artifacts.report import report
 from aswd.cli.main import main
 from aswd.utils.errors import UserError
+from tests.artifacts.test_claims import cell, series, verdict
 from tests.artifacts.test_declaration import MINIMAL, declare
 from tests.artifacts.test_report import write
 
@@ -81,6 +83,25 @@ def test_quantities_are_made_of_recorded_metrics():
         np.testing.assert_allclose(Quantity.of(name)(values), wanted)
     assert Quantity.of("w2_squared@50").step == 50
     assert Quantity.of("fid").step is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "centres", "expected"),
+    [
+        ("EBSW1", {"EBSW (code)": -1.7, "SW": -1.5}, HOLDS),
+        ("EBSW2", {"EBSW (code)": -1.7, "SW, lr x sqrt(3)": -2.0}, FAILS),
+        ("EBSW3", {"EBSW (text)": -1.9, "SW": -1.5}, HOLDS),
+        ("EBSW3", {"EBSW (text)": -1.6, "SW": -1.5}, FAILS),
+        ("TSW1", {"TSW-SL": -3.7, "SW": -1.3, "SWGG": -2.2, "Max-SW": -1.2, "LCV-SW": -1.4}, HOLDS),
+        ("TSW1", {"TSW-SL": -3.7, "SW": -1.3, "SWGG": -4.2, "Max-SW": -1.2, "LCV-SW": -1.4}, FAILS),
+        ("TSW2", {"TSW-SL": -3.7, "SW p=1": -3.7}, OPEN),
+        ("SWGG1", {"SWGG (Monte Carlo)": -3.0, "SW": -2.0, "Max-SW": -0.6}, HOLDS),
+    ],
+)
+def test_claims_on_made_up_numbers(claim, centres, expected):
+    shared = series(0, spread=0.05)
+    finals = {label: centre + shared + series(0, spread=0.02, seed=1 + index) for index, (label, centre) in enumerate(centres.items())}
+    assert verdict(claim, [cell("knot", label, log10_w2=values) for label, values in finals.items()]) == expected
 
 
 @pytest.mark.parametrize("name", OTHERS)

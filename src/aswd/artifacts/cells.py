@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from aswd.artifacts.declaration import Artifact, Scale, Series
-from aswd.artifacts.quantities import Quantity
+from aswd.artifacts.groups import Runs
 from aswd.config import config_dir
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.published import load_rules, published_task
 from aswd.config.run import RunConfig
 from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, options
-from aswd.runs import Run, RunState
+from aswd.runs import Run
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import config_dirs as plugin_config_dirs
 
@@ -25,7 +24,7 @@ _OF_THE_ARTIFACT = ("task", "data", "distance", "reading")  # groups that an ove
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Runs):
     """One data set and one series of an artifact: the runs of all seeds."""
 
     data: str
@@ -36,60 +35,6 @@ class Cell:
     def runs(self) -> dict[int, Run]:
         """The records of all seeds."""
         return {seed: Run.of(self.config, seed) for seed in self.config.seeds}
-
-    @property
-    def done(self) -> list[int]:
-        """The seeds that are done, with an intact record."""
-        return [seed for seed, run in self.runs.items() if run.record is not None]
-
-    def finals(self, metric: str) -> dict[int, float]:
-        """The final value of every seed that is done, or its value at a step: ``w2@500``."""
-        quantity = Quantity.of(metric)
-        if quantity.step is not None:
-            return self._at(quantity)
-        finals = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
-        recorded = {seed: final[metric] for seed, final in finals.items() if metric in final}
-        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in finals.items() if quantity.metric in final}
-
-    def _at(self, quantity: Quantity) -> dict[int, float]:
-        """The value of every seed that is done, and was evaluated at the step."""
-        values = {}
-        for seed in self.done:
-            frame = self.runs[seed].metrics()
-            found = frame.loc[frame["step"] == quantity.step, quantity.metric].dropna() if quantity.metric in frame else ()
-            if len(found):
-                values[seed] = float(quantity(found.iloc[0]))
-        return values
-
-    def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """The history of a metric.
-
-        Args:
-            metric: its name; ``log10_w2`` is the logarithm of ``w2``, ``w2_squared`` its square.
-
-        Returns:
-            Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
-            the metric was not evaluated are left out.
-        """
-        quantity = Quantity.of(metric)
-        column = quantity.metric
-        frames = [self.runs[seed].metrics() for seed in self.done]
-        frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
-        if not frames:
-            return None
-        return frames[0]["step"].to_numpy(), quantity(np.stack([frame[column].to_numpy() for frame in frames], 1))
-
-    def samples(self, seed: int) -> dict[str, np.ndarray]:
-        """The final samples of a seed that is done."""
-        return self.runs[seed].samples()
-
-    def failures(self) -> dict[int, str]:
-        """The reasons of the seeds that failed."""
-        return {seed: run.status["reason"] for seed, run in self.runs.items() if run.state is RunState.FAILED}
-
-    def damages(self) -> dict[int, str]:
-        """What is wrong with the records that are damaged."""
-        return {seed: damage for seed, run in self.runs.items() if (damage := run.damage()) is not None}
 
 
 def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Cell]:
