@@ -16,8 +16,6 @@ from tests.artifacts.test_claims import cell, series, verdict
 from tests.artifacts.test_declaration import MINIMAL, declare
 from tests.artifacts.test_report import write
 
-OTHERS = ["ebsw_flow", "swgg_flow", "qsw_interpolation", "tsw_flow"]
-
 
 def declare_in_paper(folder, paper="title: On slices\nauthors: A. Author\nvenue: ICLR\nyear: 2024\n", name="sliced"):
     (folder / "artifact" / "slices").mkdir(parents=True)
@@ -102,12 +100,3 @@ def test_claims_on_made_up_numbers(claim, centres, expected):
     shared = series(0, spread=0.05)
     finals = {label: centre + shared + series(0, spread=0.02, seed=1 + index) for index, (label, centre) in enumerate(centres.items())}
     assert verdict(claim, [cell("knot", label, log10_w2=values) for label, values in finals.items()]) == expected
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_the_smoke_scale_runs(name, tmp_path):
-    """And its table has the metric at the given steps where the scale evaluates there."""
-    assert main(["reproduce", name, "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 0
-    (folder,) = (tmp_path / "artifacts" / name).iterdir()
-    assert all((folder / file).stat().st_size for file in ("figure.png", "table.csv", "curves.csv"))
-    assert json.loads((folder / "summary.json").read_text())["paper"]["title"]
