@@ -7,14 +7,18 @@ import pytest
 
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN
 from aswd.artifacts.declaration import artifact_names, load
+from aswd.artifacts.groups import RunGroup
 from aswd.artifacts.papers import Paper
 from aswd.artifacts.quantities import Quantity
 from aswd.artifacts.report import report
 from aswd.cli.main import main
+from aswd.runs import Run
+from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
 from tests.artifacts.test_claims import cell, series, verdict
 from tests.artifacts.test_declaration import MINIMAL, declare
 from tests.artifacts.test_report import write
+from tests.runs.small import small_spec
 
 
 def declare_in_paper(folder, paper="title: On slices\nauthors: A. Author\nvenue: ICLR\nyear: 2024\n", name="sliced"):
@@ -81,6 +85,20 @@ def test_quantities_are_made_of_recorded_metrics():
         np.testing.assert_allclose(Quantity.of(name)(values), wanted)
     assert Quantity.of("w2_squared@50").step == 50
     assert Quantity.of("fid").step is None
+
+
+def test_values_at_a_step_are_those_of_the_record(tmp_path):
+    spec = small_spec(tmp_path, "replicas=2", "task.iterations=3", "task.evaluate_every=100", "task.evaluate_at=[2]", "task.images=false")
+    execute_run(spec)
+    group = RunGroup("knot", "A", {seed: Run.of(spec, seed) for seed in (0, 1)})
+    w2 = {step: {seed: run.metrics().set_index("step")["w2"][step] for seed, run in group.runs.items()} for step in (2, 3)}
+    assert group.values("w2_squared@2") == pytest.approx({seed: value**2 for seed, value in w2[2].items()})
+    assert group.values("log10_w2_squared") == pytest.approx({seed: 2 * np.log10(value) for seed, value in w2[3].items()})
+    assert group.values("log10_w2") == pytest.approx(group.values("log10_w2@3"))
+    assert group.values("w2@50") == group.values("fid@2") == group.values("fid_squared") == {}
+    steps, values = group.curves("w2_squared")
+    assert steps.tolist() == [1, 2, 3]
+    assert values[1].tolist() == list(group.values("w2_squared@2").values())
 
 
 @pytest.mark.parametrize(
