@@ -171,7 +171,7 @@ def _files(config_dirs: Sequence[str]) -> dict[str, Path]:
     """
     files: dict[str, Path] = {}
     for folder in (config_dir(), *plugin_config_dirs(), *map(Path, config_dirs)):
-        for path in sorted(folder.joinpath("artifact").glob("*.yaml")):
+        for path in sorted(folder.joinpath("artifact").rglob("*.yaml")):
             known = files.setdefault(path.stem, path)
             if known.resolve() != path.resolve():
                 raise UserError(f"{path} must have another name: {path.stem} is the artifact in {known}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aswd.artifacts.quantities import Quantity
 from aswd.runs import Run, RunState
 
 _CALL = re.compile(r"(first|last_step|growth)\((\w+)(?:, ([^)]+))?\)")
@@ -38,10 +39,10 @@ class Runs:
         """One number for every seed that is done and has it.
 
         Args:
-            quantity: the final value of a metric by its name, as in ``log10_w2``; or of its curve the first step at which it is at most a
-                level, ``first(log10_w2, -2)`` (infinite if it never is), ``last_step(log10_w2)``, or ``growth(learned_norm)``: by how
-                much it grew over the last half of the steps (tenths of the run before half time and before the end are compared), as a
-                share of what it was at half time, or at the start if that was more.
+            quantity: the final value of a metric by its name, as in ``log10_w2``, or its value at a step, ``w2@500``; or of its curve the
+                first step at which it is at most a level, ``first(log10_w2, -2)`` (infinite if it never is), ``last_step(log10_w2)``, or
+                ``growth(learned_norm)``: by how much it grew over the last half of the steps (tenths of the run before half time and
+                before the end are compared), as a share of what it was at half time, or at the start if that was more.
         """
         called = _CALL.fullmatch(quantity)
         if called is None:
@@ -51,15 +52,29 @@ class Runs:
         return {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
 
     def finals(self, metric: str) -> dict[int, float]:
-        """The final value of a metric of every seed that is done and has it."""
-        results = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
-        return {seed: final[metric] for seed, final in results.items() if metric in final}
+        """The final value of every seed that is done, or its value at a step: ``w2@500``."""
+        quantity = Quantity.of(metric)
+        if quantity.step is not None:
+            return self._at(quantity)
+        finals = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
+        recorded = {seed: final[metric] for seed, final in finals.items() if metric in final}
+        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in finals.items() if quantity.metric in final}
+
+    def _at(self, quantity: Quantity) -> dict[int, float]:
+        """The value of every seed that is done, and was evaluated at the step."""
+        values = {}
+        for seed in self.done:
+            frame = self.runs[seed].metrics()
+            found = frame.loc[frame["step"] == quantity.step, quantity.metric].dropna() if quantity.metric in frame else ()
+            if len(found):
+                values[seed] = float(quantity(found.iloc[0]))
+        return values
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The history of a metric.
 
         Args:
-            metric: its name; ``log10_w2`` is the logarithm of ``w2``.
+            metric: its name; ``log10_w2`` is the logarithm of ``w2``, ``w2_squared`` its square.
 
         Returns:
             Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
@@ -70,12 +85,11 @@ class Runs:
 
     @staticmethod
     def _curve(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        frame, column = run.metrics(), metric.removeprefix("log10_")
-        if column not in frame:
+        frame, quantity = run.metrics(), Quantity.of(metric)
+        if quantity.metric not in frame:
             return None
-        frame = frame[["step", column]].dropna()
-        values = frame[column].to_numpy()
-        return frame["step"].to_numpy(), _log10(values) if column != metric else values
+        frame = frame[["step", quantity.metric]].dropna()
+        return frame["step"].to_numpy(), quantity(frame[quantity.metric].to_numpy())
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
         """The final samples of a seed that is done."""
@@ -97,10 +111,6 @@ class RunGroup(Runs):
     data: str
     label: str
     runs: dict[int, Run]
-
-
-def _log10(values: np.ndarray) -> np.ndarray:
-    return np.log10(np.maximum(values, np.finfo(float).tiny))
 
 
 def _of_curve(kind: str, steps: np.ndarray, values: np.ndarray, level: str | None) -> float:

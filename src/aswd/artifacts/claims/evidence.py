@@ -75,6 +75,11 @@ class Evidence:
             each = np.array([values[seed] - others[seed] for seed in sorted(set(values) & set(others))], dtype=float)
         return each[~np.isnan(each)]
 
+    def difference(self, data: str, first: str, second: str, quantity: str | None = None) -> tuple[float, float, float] | None:
+        """The centre of first minus second and the ends of its interval; ``None`` of fewer than :data:`MIN_SEEDS` or if some failed."""
+        values, ranks = self.differences(data, first, second, quantity), _by_ranks(quantity or self.metric)
+        return _located(values, ranks) if _enough(values, ranks) else None
+
     def below(self, data: str, first: str, second: str, quantity: str | None = None, by: float = 0.0) -> Answer:
         """Whether first ends below second, by more than ``by``."""
         return self._compare(data, first, second, quantity, -np.inf, -by)
@@ -127,14 +132,11 @@ def inside(name: str, values: np.ndarray, low: float, high: float, ranks: bool =
         ranks: whether to compare by ranks.
     """
     values = np.asarray(values, dtype=float)
-    if len(values) < MIN_SEEDS or not (ranks or np.isfinite(values).all()):
+    if not _enough(values, ranks):
         why = f"n = {len(values)}, fewer than {MIN_SEEDS}" if len(values) < MIN_SEEDS else "some seeds failed"
         return Answer(1.0, 1.0, f"{name}: {why}", seeds=lambda level: MIN_SEEDS if len(values) < MIN_SEEDS else np.inf)
     test, seeds_for = (signed_rank, seeds_for_ranks) if ranks else (t_test, seeds_for_t)
-    if ranks:
-        centre, lower, upper = hodges_lehmann(values, LEVEL)
-    else:
-        centre, lower, upper = (float(value) for value in mean_and_band(values, confidence=1 - 2 * LEVEL))
+    centre, lower, upper = _located(values, ranks)
     bounds = [(side, bound) for side, bound in ((1, low), (0, high)) if np.isfinite(bound)]  # the tests whose p-value says inside
     p_yes = max(test(values - bound)[side] for side, bound in bounds)
     p_no = min(test(values - bound)[1 - side] for side, bound in bounds)
@@ -145,3 +147,19 @@ def inside(name: str, values: np.ndarray, low: float, high: float, ranks: bool =
         return max(MIN_SEEDS, choose(seeds_for(values - bound, level) for _, bound in bounds))
 
     return Answer(p_yes, p_no, f"{name}: {centre:.3g} ({lower:.3g} to {upper:.3g}), n = {len(values)}", slack, seeds)
+
+
+def _by_ranks(quantity: str) -> bool:
+    return quantity.startswith("log10_")
+
+
+def _enough(values: np.ndarray, ranks: bool) -> bool:
+    return len(values) >= MIN_SEEDS and (ranks or bool(np.isfinite(values).all()))
+
+
+def _located(values: np.ndarray, ranks: bool) -> tuple[float, float, float]:
+    """The centre and the bounds of the two one-sided tests."""
+    if ranks:
+        return hodges_lehmann(values, LEVEL)
+    centre, lower, upper = (float(value) for value in mean_and_band(values, confidence=1 - 2 * LEVEL))
+    return centre, lower, upper
