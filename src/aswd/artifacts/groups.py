@@ -10,7 +10,7 @@ import numpy as np
 from aswd.artifacts.quantities import Quantity
 from aswd.runs import Run, RunState
 
-_CALL = re.compile(r"(first|last_step|growth)\((\w+)(?:, ([^)]+))?\)")
+_CALL = re.compile(r"(first|last_step|growth)\((\w+)(?:, ([^)]+))?\)")  # of the curve of a metric
 
 
 class Runs:
@@ -39,10 +39,11 @@ class Runs:
         """One number for every seed that is done and has it.
 
         Args:
-            quantity: the final value of a metric by its name, as in ``log10_w2``, or its value at a step, ``w2@500``; or of its curve the
-                first step at which it is at most a level, ``first(log10_w2, -2)`` (infinite if it never is), ``last_step(log10_w2)``, or
-                ``growth(learned_norm)``: by how much it grew over the last half of the steps (tenths of the run before half time and
-                before the end are compared), as a share of what it was at half time, or at the start if that was more.
+            quantity: of a metric by its name, as in ``log10_w2`` (see :class:`~aswd.artifacts.quantities.Quantity`), the final value, or
+                ``w2_squared@500``, that after 500 steps; or of its curve the first step at which it is at most a
+                level, ``first(log10_w2, -2)`` (infinite if it never is), ``last_step(log10_w2)``, or ``growth(learned_norm)``: by how
+                much it grew over the last half of the steps (tenths of the run before half time and before the end are compared), as a
+                share of what it was at half time, or at the start if that was more.
         """
         called = _CALL.fullmatch(quantity)
         if called is None:
@@ -52,23 +53,14 @@ class Runs:
         return {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
 
     def finals(self, metric: str) -> dict[int, float]:
-        """The final value of every seed that is done, or its value at a step: ``w2@500``."""
+        """The value of a metric, the last one or that at its step, of every seed that is done and has it."""
         quantity = Quantity.of(metric)
         if quantity.step is not None:
-            return self._at(quantity)
-        finals = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
-        recorded = {seed: final[metric] for seed, final in finals.items() if metric in final}
-        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in finals.items() if quantity.metric in final}
-
-    def _at(self, quantity: Quantity) -> dict[int, float]:
-        """The value of every seed that is done, and was evaluated at the step."""
-        values = {}
-        for seed in self.done:
-            frame = self.runs[seed].metrics()
-            found = frame.loc[frame["step"] == quantity.step, quantity.metric].dropna() if quantity.metric in frame else ()
-            if len(found):
-                values[seed] = float(quantity(found.iloc[0]))
-        return values
+            curves = {seed: self._curve(self.runs[seed], metric) for seed in self.done}
+            return {seed: float(c[1][c[0] == quantity.step][0]) for seed, c in curves.items() if c and quantity.step in c[0]}
+        results = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
+        recorded = {seed: final[metric] for seed, final in results.items() if metric in final}
+        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in results.items() if quantity.metric in final}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The history of a metric.

@@ -75,11 +75,6 @@ class Evidence:
             each = np.array([values[seed] - others[seed] for seed in sorted(set(values) & set(others))], dtype=float)
         return each[~np.isnan(each)]
 
-    def difference(self, data: str, first: str, second: str, quantity: str | None = None) -> tuple[float, float, float] | None:
-        """The centre of first minus second and the ends of its interval; ``None`` of fewer than :data:`MIN_SEEDS` or if some failed."""
-        values, ranks = self.differences(data, first, second, quantity), _by_ranks(quantity or self.metric)
-        return _located(values, ranks) if _enough(values, ranks) else None
-
     def below(self, data: str, first: str, second: str, quantity: str | None = None, by: float = 0.0) -> Answer:
         """Whether first ends below second, by more than ``by``."""
         return self._compare(data, first, second, quantity, -np.inf, -by)
@@ -107,12 +102,13 @@ class Evidence:
         spreads = []
         for data in self.data:
             values, others = (self.values(data, label, quantity) for label in (first, second))
-            shared = [seed for seed in sorted(set(values) & set(others)) if np.isfinite([values[seed], others[seed]]).all()]
-            each = [deviations(np.array([one[seed] for seed in shared])) if shared else np.array([]) for one in (values, others)]
-            spreads.append(dict(zip(shared, each[0] - each[1], strict=True)))
-        shared = sorted(set.intersection(*(set(spread) for spread in spreads)))
+            shared = sorted(set(values) & set(others))
+            with np.errstate(invalid="ignore"):
+                each = [deviations(np.array([one[seed] for seed in shared])) if shared else np.array([]) for one in (values, others)]
+                spreads.append(dict(zip(shared, each[0] - each[1], strict=True)))
+        shared = sorted(set.intersection(*map(set, spreads)))
         differences = np.array([np.mean([spread[seed] for spread in spreads]) for seed in shared])
-        return inside(f"deviation from the median, {first} - {second}", differences, -np.inf, 0.0, ranks=True)
+        return inside(f"deviation from the median, {first} - {second}", differences[~np.isnan(differences)], -np.inf, 0.0, ranks=True)
 
     def _compare(self, data: str, first: str, second: str, quantity: str | None, low: float, high: float) -> Answer:
         name = f"{first} - {second}"
@@ -132,11 +128,14 @@ def inside(name: str, values: np.ndarray, low: float, high: float, ranks: bool =
         ranks: whether to compare by ranks.
     """
     values = np.asarray(values, dtype=float)
-    if not _enough(values, ranks):
+    if len(values) < MIN_SEEDS or not (ranks or np.isfinite(values).all()):
         why = f"n = {len(values)}, fewer than {MIN_SEEDS}" if len(values) < MIN_SEEDS else "some seeds failed"
         return Answer(1.0, 1.0, f"{name}: {why}", seeds=lambda level: MIN_SEEDS if len(values) < MIN_SEEDS else np.inf)
     test, seeds_for = (signed_rank, seeds_for_ranks) if ranks else (t_test, seeds_for_t)
-    centre, lower, upper = _located(values, ranks)
+    if ranks:
+        centre, lower, upper = hodges_lehmann(values, LEVEL)
+    else:
+        centre, lower, upper = (float(value) for value in mean_and_band(values, confidence=1 - 2 * LEVEL))
     bounds = [(side, bound) for side, bound in ((1, low), (0, high)) if np.isfinite(bound)]  # the tests whose p-value says inside
     p_yes = max(test(values - bound)[side] for side, bound in bounds)
     p_no = min(test(values - bound)[1 - side] for side, bound in bounds)
@@ -147,19 +146,3 @@ def inside(name: str, values: np.ndarray, low: float, high: float, ranks: bool =
         return max(MIN_SEEDS, choose(seeds_for(values - bound, level) for _, bound in bounds))
 
     return Answer(p_yes, p_no, f"{name}: {centre:.3g} ({lower:.3g} to {upper:.3g}), n = {len(values)}", slack, seeds)
-
-
-def _by_ranks(quantity: str) -> bool:
-    return quantity.startswith("log10_")
-
-
-def _enough(values: np.ndarray, ranks: bool) -> bool:
-    return len(values) >= MIN_SEEDS and (ranks or bool(np.isfinite(values).all()))
-
-
-def _located(values: np.ndarray, ranks: bool) -> tuple[float, float, float]:
-    """The centre and the bounds of the two one-sided tests."""
-    if ranks:
-        return hodges_lehmann(values, LEVEL)
-    centre, lower, upper = (float(value) for value in mean_and_band(values, confidence=1 - 2 * LEVEL))
-    return centre, lower, upper
