@@ -34,19 +34,32 @@ def cost_and_gradients(
     order: float,
     aggregation: Separable,
     need: tuple[bool, bool, bool] = (True, True, True),
-) -> tuple[Tensor, list[Tensor | None]]:
-    """:func:`mean_slice_cost` and its gradients with respect to ``x``, ``y`` and ``directions``, those that are in ``need``."""
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """:func:`mean_slice_cost` and its gradients, those that are in ``need``.
+
+    Returns:
+        The cost ``[R]``, its gradients with respect to ``x`` and ``y``, one after the other in ``[R, N + M, D]``, and that with respect to
+        ``directions``.
+    """
     plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
-    count, scale = directions.shape[1], plan.slope_scale(x.shape[1], order)
+    count = directions.shape[1]
+    scale = plan.slope_scale(x.shape[1], order) / count
     with one_torch_thread():
         if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
-            costs, grads = kernel.sliced(x, y, directions, order, need)
-            costs /= x.shape[1]
-        else:
-            solve = _by_products if _splits_by_products(projection, directions) else _by_slices
-            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, need)
-        signs = (scale / count, -scale / count, scale / count)
-        return costs.sum(1).div_(count), [None if g is None else g.mul_(sign) for g, sign in zip(grads, signs, strict=True)]
+            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale)
+            return costs.sum(1).div_(count * x.shape[1]), sides, theta_grad
+        solve = _by_products if _splits_by_products(projection, directions) else _by_slices
+        costs, (x_grad, y_grad, theta_grad) = solve(projection, x, y, directions, plan, order, aggregation, need)
+        pairs = (x_grad, scale), (y_grad, -scale), (theta_grad, scale)
+        x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in pairs)
+        return costs.sum(1).div_(count), join_sides(x_grad, y_grad), theta_grad
+
+
+def join_sides(x: Tensor | None, y: Tensor | None) -> Tensor | None:
+    """``[R, N, D]`` and ``[R, M, D]`` one after the other, in the memory layout of the first; one of them where the other is ``None``."""
+    if x is None or y is None:
+        return x if y is None else y
+    return torch.cat([x.mT, y.mT], 2).mT if x.stride(1) == 1 else torch.cat([x, y], 1)
 
 
 def _has_products(projection: Projection) -> bool:

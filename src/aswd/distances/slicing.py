@@ -49,8 +49,9 @@ class _MeanSliceCost(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, directions, x_weights, y_weights, projection, order, aggregation):
         need = ctx.needs_input_grad[:3]
-        cost, grads = cost_and_gradients(projection, x, y, directions, x_weights, y_weights, order, aggregation, need)
-        ctx.save_for_backward(x, y, directions, *grads)
+        cost, sides, theta_grad = cost_and_gradients(projection, x, y, directions, x_weights, y_weights, order, aggregation, need)
+        n = x.shape[1] if need[0] else 0
+        ctx.save_for_backward(x, y, directions, sides[:, :n] if need[0] else None, sides[:, n:] if need[1] else None, theta_grad)
         ctx.constants, ctx.aggregation = (x_weights, y_weights, projection, order), aggregation
         return cost
 
