@@ -83,13 +83,18 @@ def test_slices_agree_with_float64(dim, replicas, n, slices):
     inputs = [tensor.double().requires_grad_() for tensor in (x, y, theta)]
     lines = [(inputs[2] @ side.mT).sort(dim=-1, stable=True).values for side in inputs[:2]]
     reference = (lines[0] - lines[1]).square().sum(-1)
-    expected = torch.autograd.grad(reference.sum(), inputs)
+    expected = torch.autograd.grad(reference.sum(), inputs, retain_graph=True)
     torch.testing.assert_close(costs.double(), reference.detach(), rtol=1e-5, atol=1e-5)
     for grad, of in zip(grads, expected, strict=True):
         torch.testing.assert_close(2 * grad.double(), of, rtol=1e-5, atol=1e-3)
     only_y, half = (kernel.sliced(x, y, theta, 2.0, need, scale)[1] for need, scale in (((False, True, False), 1), ((True, True, False), 0.5)))
     assert torch.equal(only_y, grads[1])
     assert torch.equal(half, sides / 2)
+    weights = torch.randn(replicas, slices)
+    _, *weighted = kernel.sliced(x, y, theta, 2.0, (True, True, True), 0.5, weights)
+    expected = torch.autograd.grad((weights.double() * reference).sum(), inputs)
+    for grad, of in zip((*weighted[0].split(n, 1), weighted[1]), expected, strict=True):
+        torch.testing.assert_close(4 * grad.double(), of, rtol=1e-5, atol=1e-3)
     other, slopes = kernel.slopes(x, y, theta, 2.0, (True, True))
     assert torch.equal(other, costs)
     for slope, grad, sign in zip(slopes, grads, (1, -1), strict=False):

@@ -51,12 +51,12 @@ def objective_gradients(
     features = fixed if moves_directions else traced.split((problem.n, problem.m), 1)
     own = projection.own_directions(parameters)
     theta = distance.directions.theta(base, parameters) if own is None else own
-    cost, sides_grad, theta_grad = cost_and_gradients(
-        projection,
+    cost, _, sides_grad, theta_grad = cost_and_gradients(
         *features,
         theta,
         problem.x_weights,
         problem.y_weights,
+        projection,
         distance.order,
         distance.aggregation,
         need=(not moves_directions, not moves_directions, moves_directions or own is not None),

@@ -38,7 +38,7 @@ def _load(file: Path) -> ctypes.CDLL | None:
         library.aswd_solve.restype = None
         sides, sizes = [address, count, count] * 2, [*[count] * 4, ctypes.c_int, *[ctypes.c_double] * 2]
         outputs = [*[address] * 3, count, *[address] * 3, ctypes.c_int]
-        library.aswd_sliced.argtypes = [*sides, address, *sizes, *outputs, count, count, ctypes.c_int]
+        library.aswd_sliced.argtypes = [*sides, address, address, *sizes, *outputs, count, count, ctypes.c_int]
         library.aswd_sliced.restype = None
         fits = library.aswd_interface() == _INTERFACE and library.aswd_register_bytes()
     except (OSError, AttributeError):
@@ -78,13 +78,19 @@ def solve(u: Tensor, v: Tensor, order: float, need_u: bool, need_v: bool) -> Ten
 
 
 def sliced(
-    x: Tensor, y: Tensor, directions: Tensor, order: float, need: tuple[bool, bool, bool], scale: float = 1.0
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    order: float,
+    need: tuple[bool, bool, bool],
+    scale: float = 1.0,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """All slices <x, theta> of ``x [R, N, D]`` and ``y [R, N, D]`` with ``directions [R, L, D]``, D at most :data:`MAX_DIM`, in threads.
 
     Returns:
-        The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, but for the factor
-        ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the other in ``[R, N or 2 N, D]``, and
+        The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, under ``weights [R, L]`` if
+        there are any, but for the factor ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the other in ``[R, N or 2 N, D]``, and
         with respect to ``directions``.
     """
     samples, dim = x.shape[1:]
@@ -92,19 +98,20 @@ def sliced(
     x_grad = None if not need[0] else sides.data_ptr()
     y_grad = None if not need[1] else sides.data_ptr() + (4 * samples if need[0] else 0)
     theta_grad = torch.empty_like(directions, memory_format=torch.contiguous_format) if need[2] else None
-    costs = _run(x, y, directions, order, scale, [x_grad, y_grad, 0 if sides is None else sides.shape[2], _address(theta_grad), None, None])
+    outputs = [x_grad, y_grad, 0 if sides is None else sides.shape[2], _address(theta_grad), None, None]
+    costs = _run(x, y, directions, order, outputs, scale, None if weights is None else weights.contiguous())
     return costs, None if sides is None else sides.mT, theta_grad
 
 
 def slopes(x: Tensor, y: Tensor, directions: Tensor, order: float, needs: tuple[bool, bool]) -> tuple[Tensor, list[Tensor | None]]:
     """Costs as by :func:`sliced`, and the slopes of every slice, ``[R, L, N]``, of the sides that need them, with the sign of x's."""
     kept = [x.new_empty(*directions.shape[:2], x.shape[1]) if needed else None for needed in needs]
-    return _run(x, y, directions, order, 1.0, [None, None, 0, None, *map(_address, kept)]), kept
+    return _run(x, y, directions, order, [None, None, 0, None, *map(_address, kept)]), kept
 
 
 def lifted(x: Tensor, y: Tensor, directions: Tensor, order: float) -> Tensor:
     """The sum of ``|x - y|^order`` between the samples that a slice matches, ``[R, L]``, with sizes as in :func:`sliced`."""
-    return _run(x, y, directions, order, 1.0, [None, None, 0, None, None, None], is_lifted=True)
+    return _run(x, y, directions, order, [None, None, 0, None, None, None], is_lifted=True)
 
 
 def _address(tensor: Tensor | None) -> int | None:
@@ -121,7 +128,14 @@ def _unit(x: Tensor, directions: Tensor) -> int:
 
 
 def _run(
-    x: Tensor, y: Tensor, directions: Tensor, order: float, scale: float, outputs: list[int | None], is_lifted: bool = False
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    order: float,
+    outputs: list[int | None],
+    scale: float = 1.0,
+    weights: Tensor | None = None,
+    is_lifted: bool = False,
 ) -> Tensor:
     (replicas, samples, dim), slices = x.shape, directions.shape[1]
     x, y = (side if side.stride(1) == 1 else side.mT.contiguous().mT for side in (x, y))
@@ -129,6 +143,6 @@ def _run(
     directions, costs = directions.contiguous(), x.new_empty(replicas, slices)
     sizes = replicas, samples, slices, _unit(x, directions), dim, order, scale
     _library.aswd_sliced(
-        *sides, directions.data_ptr(), *sizes, costs.data_ptr(), *outputs, is_lifted, _PARTS, worker_count(), _register_bytes
+        *sides, directions.data_ptr(), _address(weights), *sizes, costs.data_ptr(), *outputs, is_lifted, _PARTS, worker_count(), _register_bytes
     )
     return costs

@@ -25,34 +25,39 @@ from aswd.distances.workers import map_chunks, one_torch_thread
 
 
 def cost_and_gradients(
-    projection: Projection,
     x: Tensor,
     y: Tensor,
     directions: Tensor,
     x_weights: Tensor | None,
     y_weights: Tensor | None,
+    projection: Projection,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None = None,
     need: tuple[bool, bool, bool] = (True, True, True),
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """:func:`mean_slice_cost` and its gradients, those that are in ``need``.
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """The mean over slices of a function of their costs, or the sum under ``weights [R, L]``, and its gradients, those in ``need``.
 
     Returns:
-        The cost ``[R]``, its gradients with respect to ``x`` and ``y``, one after the other in ``[R, N + M, D]``, and that with respect to
-        ``directions``.
+        The value ``[R]``; the function of every cost, ``[R, L]``; the gradients of the value with respect to ``x`` and ``y``, one after
+        the other in ``[R, N + M, D]``; and that with respect to ``directions``.
     """
     plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
-    count = directions.shape[1]
-    scale = plan.slope_scale(x.shape[1], order) / count
+    scale = plan.slope_scale(x.shape[1], order)
+    if weights is None:
+        scale /= directions.shape[1]
     with one_torch_thread():
         if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
-            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale)
-            return costs.sum(1).div_(count * x.shape[1]), sides, theta_grad
-        solve = _by_products if _splits_by_products(projection, directions) else _by_slices
-        costs, (x_grad, y_grad, theta_grad) = solve(projection, x, y, directions, plan, order, aggregation, need)
-        pairs = (x_grad, scale), (y_grad, -scale), (theta_grad, scale)
-        x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in pairs)
-        return costs.sum(1).div_(count), join_sides(x_grad, y_grad), theta_grad
+            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale, weights)
+            costs /= x.shape[1]
+        else:
+            solve = _by_products if _splits_by_products(projection, directions) else _by_slices
+            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, weights, need)
+            signed = zip(grads, (scale, -scale, scale), strict=True)
+            x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in signed)
+            sides = join_sides(x_grad, y_grad)
+        value = costs.sum(1).div_(costs.shape[1]) if weights is None else torch.linalg.vecdot(weights, costs)
+        return value, costs, sides, theta_grad
 
 
 def join_sides(x: Tensor | None, y: Tensor | None) -> Tensor | None:
@@ -86,9 +91,12 @@ def _by_slices(
     plan: Plan,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None,
     need: tuple[bool, bool, bool],
 ) -> tuple[Tensor, list[Tensor | None]]:
-    """A function of the cost of every slice, ``[R, L]``, and the gradients of its sum, but for :meth:`Plan.slope_scale`; y's negated."""
+    """A function of the cost of every slice, ``[R, L]``, and the gradients of its weighted sum, but for :meth:`Plan.slope_scale`; y's
+    negated.
+    """
     need_x, need_y, need_directions = need
     need_u, need_v = need_x or need_directions, need_y or need_directions
     chunks = split_slices(x, y, directions)
@@ -106,7 +114,7 @@ def _by_slices(
             u, v = value_buffer(x_rows, theta, 0), value_buffer(y_rows, theta, 1)
             u_residual, v_residual = projection.slice(x_rows, theta, u), projection.slice(y_rows, theta, v)
             cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, both with the sign of u's
-            cost, factor = aggregation.each(cost, order)
+            cost, factor = _each(aggregation, cost, order, None if weights is None else weights[rows, cols])
             if factor is not None:
                 for slope in [slope for slope, needed in ((u, need_u), (v, need_v)) if needed]:
                     slope *= factor[..., None]
@@ -136,6 +144,7 @@ def _by_products(
     plan: Plan,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None,
     need: tuple[bool, bool, bool],
 ) -> tuple[Tensor, list[Tensor | None]]:
     """As :func:`_by_slices`."""
@@ -146,7 +155,7 @@ def _by_products(
     for start in range(0, directions.shape[1], step):
         theta = directions[:, start : start + step]
         cost, slopes = solve_all(projection, x, y, theta, plan, order, needs, reuse=True)
-        cost, factor = aggregation.each(cost, order)
+        cost, factor = _each(aggregation, cost, order, None if weights is None else weights[:, start : start + step])
         costs.append(cost)
         of_theta = RunningSum()
         for side, kept, needed, total, sign in zip((x, y), slopes, (need_x, need_y), sums, (1, -1), strict=True):
@@ -156,6 +165,12 @@ def _by_products(
                 of_theta.add(None if theta_part is None else theta_part.mul_(sign))
         theta_grads.append(of_theta.total)
     return torch.cat(costs, 1), [sums[0].total, sums[1].total, torch.cat(theta_grads, 1) if need_directions else None]
+
+
+def _each(aggregation: Separable, costs: Tensor, order: float, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The function of every cost, and the derivative of its weighted sum (``None``: one)."""
+    costs, factor = aggregation.each(costs, order)
+    return costs, factor if weights is None else weights if factor is None else weights * factor
 
 
 def solve_all(

@@ -320,12 +320,15 @@ static void project(const float* x, std::int64_t row, const float* theta, std::i
   }
 }
 
-// grad[position] += slope * theta, for the slices of all lanes; FOURS registers of four coordinates.
+// grad[position] += slope * weight * theta, for the slices of all lanes; FOURS registers of four coordinates.
 template <int FOURS>
-static void pull_back(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* theta, float* grad) {
+static void pull_back(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* theta,
+                      const float* weights, float* grad) {
   for (int lane = 0; lane < count; lane++) {
     Four direction[FOURS] = {};
     std::memcpy(direction, theta + lane * dim, dim * sizeof(float));
+    if (weights)
+      for (int q = 0; q < FOURS; q++) direction[q] *= weights[lane];
     for (std::int64_t i = 0; i < n; i++) {
       Four* to = reinterpret_cast<Four*>(grad) + position(keys, n, i, lane) * FOURS;
       for (int q = 0; q < FOURS; q++) to[q] += slopes[i * LANES + lane] * direction[q];
@@ -342,17 +345,17 @@ static const float* interleave(const float* x, std::int64_t row, std::int64_t n,
   return rows;
 }
 
-// grad[lane] += sign * sum over samples of slope * x[position].
+// grad[lane] += scale * weight * sum over samples of slope * x[position].
 template <int FOURS>
-static void weigh(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* x, double sign,
-                  float* grad) {
+static void weigh(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* x, double scale,
+                  const float* weights, float* grad) {
   for (int lane = 0; lane < count; lane++) {
     double sum[4 * FOURS] = {};
     for (std::int64_t i = 0; i < n; i++) {
       const float* from = x + position(keys, n, i, lane) * 4 * FOURS;
       for (int k = 0; k < 4 * FOURS; k++) sum[k] += static_cast<double>(slopes[i * LANES + lane]) * from[k];
     }
-    for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>(sign * sum[k]);
+    for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>((weights ? scale * weights[lane] : scale) * sum[k]);
   }
 }
 
@@ -395,7 +398,7 @@ static void sliced(Sliced& s) {
     if (y_part) std::memset(y_part, 0, part * sizeof(float));
     for (std::int64_t slice = first; slice < last; slice += LANES) {
       const std::int64_t count = last - slice < LANES ? last - slice : LANES, at = replica * s.slices + slice;
-      const float* theta = s.theta + at * s.dim;
+      const float *theta = s.theta + at * s.dim, *weights = s.weights ? s.weights + at : nullptr;
       project(x, s.x.row, theta, count, n, s.dim, x_tile);
       project(y, s.y.row, theta, count, n, s.dim, y_tile);
       sort_values(count, n, x_tile, x_keys);
@@ -405,15 +408,15 @@ static void sliced(Sliced& s) {
         continue;
       }
       compare(slopes, reinterpret_cast<const float*>(y_tile), n, s.order, s.costs + at, count);
-      if (x_part) pull_back<FOURS>(slopes, x_keys, count, n, s.dim, theta, x_part);
-      if (y_part) pull_back<FOURS>(slopes, y_keys, count, n, s.dim, theta, y_part);
+      if (x_part) pull_back<FOURS>(slopes, x_keys, count, n, s.dim, theta, weights, x_part);
+      if (y_part) pull_back<FOURS>(slopes, y_keys, count, n, s.dim, theta, weights, y_part);
       if (s.x_slopes) scatter(slopes, x_keys, count, n, s.x_slopes + at * n);
       if (s.y_slopes) scatter(slopes, y_keys, count, n, s.y_slopes + at * n);
       if (s.theta_grad) {
         float* grad = s.theta_grad + at * s.dim;
         std::memset(grad, 0, count * s.dim * sizeof(float));
-        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x_rows, s.scale, grad);
-        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y_rows, -s.scale, grad);
+        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x_rows, s.scale, weights, grad);
+        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y_rows, -s.scale, weights, grad);
       }
     }
   }

@@ -41,7 +41,8 @@ struct Side {
 // Slices of replicas of two sets of samples; several threads take units of slices from `next`, until there are no more.
 struct Sliced {
   Side x, y;
-  const float* theta;   // [replicas][slices][dim]
+  const float* theta;    // [replicas][slices][dim]
+  const float* weights;  // [replicas][slices]: of the slices in the gradients; or null
   std::int64_t replicas, samples, slices, unit;
   int dim;  // at most MAX_DIM
   double order;
@@ -159,10 +160,10 @@ void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double or
 // All slices of replicas in up to `threads` threads. x_grad, y_grad [replicas][dim][row] are the gradients of the sum of costs, but for the
 // factor order / scale; or null. Parts are held for as many replicas at a time as fit into `most` floats, at least one.
 void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, const float* y, std::int64_t y_replica, std::int64_t y_row,
-                 const float* theta, std::int64_t replicas, std::int64_t samples, std::int64_t slices, std::int64_t unit, int dim,
+                 const float* theta, const float* weights, std::int64_t replicas, std::int64_t samples, std::int64_t slices, std::int64_t unit, int dim,
                  double order, double scale, float* costs, float* x_grad, float* y_grad, std::int64_t row, float* theta_grad,
                  float* x_slopes, float* y_slopes, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
-  Sliced s{{x, x_replica, x_row}, {y, y_replica, y_row}, theta, replicas, samples, slices, unit, dim, order, costs};
+  Sliced s{{x, x_replica, x_row}, {y, y_replica, y_row}, theta, weights, replicas, samples, slices, unit, dim, order, costs};
   s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
   const std::int64_t parts = s.units() * s.part(), sides = (x_grad ? 1 : 0) + (y_grad ? 1 : 0);
   const std::int64_t group = sides ? std::max<std::int64_t>(1, std::min(replicas, most / (parts * sides))) : replicas;
@@ -172,6 +173,7 @@ void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, con
     s.replicas = std::min(group, replicas - first), s.next = 0;
     s.x.values = x + first * x_replica, s.y.values = y + first * y_replica;
     s.theta = theta + first * slices * dim, s.costs = costs + first * slices;
+    s.weights = weights ? weights + first * slices : nullptr;
     s.theta_grad = theta_grad ? theta_grad + first * slices * dim : nullptr;
     s.x_slopes = x_slopes ? x_slopes + first * slices * samples : nullptr;
     s.y_slopes = y_slopes ? y_slopes + first * slices * samples : nullptr;
