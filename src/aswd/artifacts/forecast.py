@@ -1,19 +1,28 @@
-"""Estimates how long the missing runs of an artifact will take: from runs in the store, or from published times. Unknown is unknown."""
+"""Estimates how long the missing runs of an artifact will take: from runs in the store, from published times, or from steps that are
+measured for it, where these are small. Unknown is unknown.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas
+from tqdm import tqdm
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
 from aswd.config.run import RunConfig
-from aswd.runs import records
+from aswd.config.schemas import PathConfig
+from aswd.runs import Run, records
+from aswd.runs.execution import execute_run
+from aswd.tasks.configs import ParticleConfig
 from aswd.utils.tables import table
 
 TRAIN_IMAGES = {"mnist": 60_000, "fashion_mnist": 60_000, "cifar10": 50_000, "celeba": 162_770}
 PACE = "seconds_per_iteration"
+MEASURED = "one core, by steps that were measured for this estimate"
 PUBLISHED = "a GPU, by the published seconds per iteration, without evaluations"
 
 
@@ -22,10 +31,11 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     known = records(output_dir)
     known = known[known["state"] == "done"]
     rows, totals, unknown, missing_runs = [], {}, 0, 0
-    for cell in cells:
+    measured: dict[str, float | None] = {}
+    for cell in tqdm(cells, "estimating", unit="cell", leave=False):
         done = len(cell.done)
         missing = len(cell.config.seeds) - (0 if cell.config.force else done)
-        estimate = _estimate(artifact, cell, known) if missing else (0.0, "")
+        estimate = _estimate(artifact, cell, known, measured) if missing else (0.0, "")
         missing_runs += missing
         if estimate is None:
             unknown += 1
@@ -38,13 +48,20 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     return "\n".join([table(("data", "series", "done", "time"), rows), f"{missing_runs} runs are missing", *lines])
 
 
-def _estimate(artifact: Artifact, cell: Cell, known: pandas.DataFrame) -> tuple[float, str] | None:
-    """Seconds per seed, and of what; ``None`` where nothing is known."""
+def _estimate(
+    artifact: Artifact, cell: Cell, known: pandas.DataFrame, measured: dict[str, float | None]
+) -> tuple[float, str] | None:
+    """Seconds per seed, and of what; ``None`` where nothing is known. Adds to the paces that were ``measured``."""
     steps = _steps(cell.config)
     pace = _measured_pace(cell.config, known)
     if pace is None:
         published = artifact.published_value(cell.data, cell.label, PACE)
         pace = None if published is None else (published, PUBLISHED)
+    if pace is None and isinstance(cell.config.task, ParticleConfig):
+        similar = repr((cell.config.task, cell.config.distance_name, cell.config.distance, getattr(cell.config.data, "num_samples", None)))
+        if similar not in measured:
+            measured[similar] = _short_run(cell.config)
+        pace = None if measured[similar] is None else (measured[similar], MEASURED)
     return None if pace is None or steps is None else (steps * pace[0], pace[1])
 
 
@@ -80,6 +97,23 @@ def _measured_pace(config: RunConfig, known: pandas.DataFrame) -> tuple[float, s
     pace = (known["wall_time"] / known["replicas"] / known["steps"] * ratio)[same]
     how = "by similar runs in the store" if (ratio[same] == 1).all() else "by runs in the store with other numbers of directions or samples"
     return float(pace.mean()), f"{known['device'][same].mode()[0]}, {how}"
+
+
+def _short_run(config: RunConfig) -> float | None:
+    """Seconds per step of one seed on one core, evaluations included; ``None`` where the run fails.
+
+    A longer run less a shorter one, so that what happens once counts for nothing.
+    """
+    every, times = config.task.evaluate_every, []
+    with TemporaryDirectory() as folder:
+        trainer = replace(config.trainer, threads=1, enable_progress_bar=False)
+        short = replace(config, seeds=config.seeds[:1], trainer=trainer, paths=PathConfig(folder), loggers={}, callbacks={})
+        for steps in (every, 3 * every):
+            spec = replace(short, task=replace(config.task, iterations=steps, images=False))
+            if execute_run(spec)[0].status != "done":
+                return None
+            times.append(Run.of(spec, spec.seeds[0]).result["wall_time"])
+    return max(times[1] - times[0], 0) / (2 * every)
 
 
 def _amount(seconds: float) -> str:
