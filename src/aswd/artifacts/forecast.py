@@ -48,9 +48,7 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     return "\n".join([table(("data", "series", "done", "time"), rows), f"{missing_runs} runs are missing", *lines])
 
 
-def _estimate(
-    artifact: Artifact, cell: Cell, known: pandas.DataFrame, measured: dict[str, float | None]
-) -> tuple[float, str] | None:
+def _estimate(artifact: Artifact, cell: Cell, known: pandas.DataFrame, measured: dict[str, float | None]) -> tuple[float, str] | None:
     """Seconds per seed, and of what; ``None`` where nothing is known. Adds to the paces that were ``measured``."""
     steps = _steps(cell.config)
     pace = _measured_pace(cell.config, known)

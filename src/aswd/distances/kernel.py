@@ -90,8 +90,8 @@ def sliced(
 
     Returns:
         The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, under ``weights [R, L]`` if
-        there are any, but for the factor ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the other in ``[R, N or 2 N, D]``, and
-        with respect to ``directions``.
+        there are any, but for the factor ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the
+        other in ``[R, N or 2 N, D]``, and with respect to ``directions``.
     """
     samples, dim = x.shape[1:]
     sides = x.new_empty(len(x), dim, samples * (need[0] + need[1])) if need[0] or need[1] else None
@@ -142,7 +142,6 @@ def _run(
     sides = (part for side in (x, y) for part in (side.data_ptr(), side.stride(0), side.stride(2)))
     directions, costs = directions.contiguous(), x.new_empty(replicas, slices)
     sizes = replicas, samples, slices, _unit(x, directions), dim, order, scale
-    _library.aswd_sliced(
-        *sides, directions.data_ptr(), _address(weights), *sizes, costs.data_ptr(), *outputs, is_lifted, _PARTS, worker_count(), _register_bytes
-    )
+    outputs = [costs.data_ptr(), *outputs, is_lifted, _PARTS]
+    _library.aswd_sliced(*sides, directions.data_ptr(), _address(weights), *sizes, *outputs, worker_count(), _register_bytes)
     return costs

@@ -11,8 +11,8 @@ the projection pulls that gradient back to features and directions. The work is 
 - by products, on a CPU, where values are products <feature, theta> in many dimensions, and sums of their own would be large: slopes are
   kept, and a chunk pulls all of them back to some samples.
 
-For a mean over slices, or weights that are known before, all of it happens in the forward pass, and backward only scales. Where the weight of a slice depends on all costs,
-slopes are kept, and pulled back with their weights in the backward pass.
+For a mean over slices, or weights that are known before, all of it happens in the forward pass, and backward only scales. Where the
+weight of a slice depends on all costs, slopes are kept, and pulled back with their weights in the backward pass.
 """
 
 from __future__ import annotations

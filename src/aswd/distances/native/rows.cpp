@@ -47,7 +47,7 @@ struct Sliced {
   int dim;  // at most MAX_DIM
   double order;
   float* costs;              // [replicas][slices]: sums over ranks
-  float *x_parts, *y_parts;  // [replicas][units][samples][dim, rounded up to a multiple of four]: sums of slope * theta; or null
+  float *x_parts, *y_parts;  // [replicas][units][samples][width], with a distance of part(): sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
@@ -57,7 +57,7 @@ struct Sliced {
 
   std::int64_t units() const { return (slices + unit - 1) / unit; }
   std::int64_t width() const { return (dim + 3) / 4 * 4; }
-  std::int64_t part() const { return samples * width(); }
+  std::int64_t part() const { return (samples * width() + 15) / 16 * 16; }  // no two units write to the same cache line
 };
 
 // Working memory of this thread, 64-byte aligned; it grows, and is kept.
