@@ -100,18 +100,21 @@ def _measured_pace(config: RunConfig, known: pandas.DataFrame) -> tuple[float, s
 def _short_run(config: RunConfig) -> float | None:
     """Seconds per step of one seed on one core, evaluations included; ``None`` where the run fails.
 
-    A longer run less a shorter one, so that what happens once counts for nothing.
+    Of some seeds at once, as they will be run. A longer run less a shorter one, after one that warms up: what happens once does not count.
     """
     every, times = config.task.evaluate_every, []
+    seeds = config.seeds[:4]
     with TemporaryDirectory() as folder:
         trainer = replace(config.trainer, threads=1, enable_progress_bar=False)
-        short = replace(config, seeds=config.seeds[:1], trainer=trainer, paths=PathConfig(folder), loggers={}, callbacks={})
-        for steps in (every, 3 * every):
+        paths = PathConfig(folder)
+        short = replace(config, seeds=seeds, trainer=trainer, paths=paths, loggers={}, callbacks={}, force=True)
+        for steps in (every, every, 3 * every):
             spec = replace(short, task=replace(config.task, iterations=steps, images=False))
-            if execute_run(spec)[0].status != "done":
+            if any(outcome.status != "done" for outcome in execute_run(spec)):
                 return None
-            times.append(Run.of(spec, spec.seeds[0]).result["wall_time"])
-    return max(times[1] - times[0], 0) / (2 * every)
+            times.append(Run.of(spec, seeds[0]).result["wall_time"])
+    _, shorter, longer = times
+    return (longer - shorter if longer > shorter else longer / 1.5) / (2 * every * len(seeds))
 
 
 def _amount(seconds: float) -> str:
