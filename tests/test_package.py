@@ -26,6 +26,60 @@ def test_the_distances_alone_import_no_framework():
     assert python(code) == "[]"
 
 
+WITHOUT_EXPERIMENTS = """
+    import re, sys
+    from importlib.metadata import packages_distributions, requires
+
+    name = lambda requirement: re.match(r"[\\w.-]+", requirement)[0].lower()
+    core, others = set(), {name(each) for each in requires("aswd") if "extra == 'experiments'" in each.replace('"', "'")}
+    waiting = [name(each) for each in requires("aswd") if "extra ==" not in each]
+    assert set(waiting) == {"torch", "numpy", "scipy", "pot"} and len(others) > 10
+    while waiting:
+        core.add(package := waiting.pop())
+        waiting += {name(each) for each in requires(package) or () if ";" not in each} - core
+    missing = {module for module, origins in packages_distributions().items() if {o.lower() for o in origins} <= others - core}
+    assert {"hydra", "omegaconf", "pytorch_lightning", "torchvision", "tqdm", "pandas", "matplotlib"} <= missing
+
+    class NotInstalled:
+        def find_spec(self, fullname, path, target=None):
+            if fullname.partition(".")[0] in missing:
+                raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+    sys.meta_path.insert(0, NotInstalled())
+"""
+
+
+def test_the_distances_need_no_package_of_the_extra_experiments():
+    code = """
+    import torch
+    from aswd.distances import available, build
+    from aswd.testing import check_distance
+
+    for each in available():
+        distance = build(each, **({"num_projections": 30} if each == "swd_shcv" else {}))
+        distance(torch.randn(20, 3, requires_grad=True), torch.rand(15, 3)).backward()
+    check_distance("ebsw")
+    print(len(available()))
+    """
+    assert int(python(textwrap.dedent(WITHOUT_EXPERIMENTS) + textwrap.dedent(code))) > 40
+
+
+def test_without_the_extra_a_command_says_what_is_missing():
+    code = """
+    from aswd.cli.main import main
+
+    assert main([]) == 0
+    print([main(words.split()) for words in ("train task=flow", "reproduce flow_main", "list runs", "report", "bench", "data mnist")])
+    """
+    environment = {**os.environ}
+    program = textwrap.dedent(WITHOUT_EXPERIMENTS) + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "[2, 2, 2, 2, 2, 2]", done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 6
+    assert all("not installed: pip install 'aswd[experiments]' brings" in line for line in lines)
+
+
 def test_what_only_reads_the_store_or_refuses_a_choice_does_without_lightning():
     mistake = "from aswd.cli.train import main; assert main(['distance=aswdd']) == 2; assert main(['task.lr=x']) == 2"
     for code in (mistake, "import aswd.launchers.status, aswd.runs.cleaning, aswd.cli.listing"):

@@ -29,6 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return 0
+    except ModuleNotFoundError as error:  # installed without the extra, for aswd.distances alone
+        package = (error.name or "aswd").partition(".")[0]
+        if package == "aswd":
+            raise
+        command, extra = " ".join(["aswd", *arguments[:1]]), "pip install 'aswd[experiments]'"
+        print(f"{command}: needs the package {package}, which is not installed: {extra} brings all that the commands need", file=sys.stderr)
+        return 2
     except OSError as error:  # a folder that is read-only, a full disk
         where = f": {error.filename}" if error.filename else ""
         print(f"aswd {' '.join(arguments[:1])}: {sentence(f'{error.strerror or error}{where}')}", file=sys.stderr)
