@@ -50,7 +50,8 @@ class Runs:
             return self.finals(quantity)
         kind, metric, level = called.groups()
         curves = {seed: self._curve(self.runs[seed], metric) for seed in self.done}
-        return {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
+        found = {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
+        return {seed: value for seed, value in found.items() if value is not None}
 
     def finals(self, metric: str) -> dict[int, float]:
         """The value of a metric, the last one or that at its step, of every seed that is done and has it."""
@@ -105,12 +106,14 @@ class RunGroup(Runs):
     runs: dict[int, Run]
 
 
-def _of_curve(kind: str, steps: np.ndarray, values: np.ndarray, level: str | None) -> float:
+def _of_curve(kind: str, steps: np.ndarray, values: np.ndarray, level: str | None) -> float | None:
     if kind == "first":
         reached = values <= float(level)
         return float(steps[reached.argmax()]) if reached.any() else np.inf
     if kind == "last_step":
         return float(steps[-1])
+    if len(values) < 4:  # says nothing of growth
+        return None
     window, half = max(1, len(values) // 10), (len(values) + 1) // 2
     before, after = values[half - min(window, half) : half].mean(), values[-window:].mean()
     return float((after - before) / max(before, values[0], np.finfo(float).tiny))
