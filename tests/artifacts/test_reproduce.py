@@ -10,10 +10,11 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 
+from aswd.artifacts.claims import OPEN
 from aswd.artifacts.declaration import artifact_names, artifacts, load
 from aswd.artifacts.drawing.curves import curve
 from aswd.artifacts.forecast import amount
-from aswd.artifacts.reproduction import Reproduction
+from aswd.artifacts.reproduction import Reproduction, judgement
 from aswd.cli.main import main
 from aswd.runs.locks import Locks
 from aswd.runs.store import RECORD_FILES
@@ -74,7 +75,8 @@ def test_every_artifact_of_the_flow_runs_at_smoke_scale(name, tmp_path, capsys):
     assert folder.name.startswith("reference-smoke-")  # with a mark: the overrides make another artifact of it
     artifact = load(name)
     frame = pandas.read_csv(folder / "table.csv")
-    assert len(frame) == len(artifact.data) * len(artifact.series)
+    frame = frame[frame["metric"] == artifact.metric]
+    assert len(frame) == len(artifact.scale("smoke").data or artifact.data) * len(artifact.series)
     assert (frame["n"] == 2).all()
     assert {"figure.png", "figure.pdf", "curves.csv", "table.md", "table.tex", "summary.json"} <= {path.name for path in folder.iterdir()}
     summary = json.loads((folder / "summary.json").read_text())
@@ -241,9 +243,11 @@ def test_a_scale_that_cannot_judge_does_not_and_the_report_says_so(tmp_path, cap
     assert 'class="verdict no-verdict">no verdict</td>' in text
     assert "never on fewer than 5 seeds" in text
     assert not {"holds", "does-not-hold", "not-decided"} & set(re.findall(r'class="verdict ([^"]*)"', text))
-    (laptop,) = (Reproduction(load("flow_main"), "laptop", "reference", [f"replicas={count}"]).no_verdict for count in (4,))
-    assert laptop == "4 seeds; claims are judged on at least 5"
-    assert Reproduction(load("flow_main"), "laptop", "reference").no_verdict is None
+    four = Reproduction(load("flow_main"), "laptop", "reference", ["replicas=4", f"paths.output_dir={tmp_path}"]).cells
+    verdicts, _ = judgement(load("flow_main"), "laptop", four)
+    assert {verdict.numbers for verdict in verdicts} == {"4 seeds; claims are judged on at least 5"}
+    five = Reproduction(load("flow_main"), "laptop", "reference", [f"paths.output_dir={tmp_path}"]).cells
+    assert {verdict.verdict for verdict in judgement(load("flow_main"), "laptop", five)[0]} == {OPEN}
     assert all(not artifact.scale("smoke").judges for artifact in artifacts())
 
 
@@ -276,11 +280,17 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
     assert started == [[], [(0, 1)] * 24]
 
 
-def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
+def test_dry_run_measures_steps_where_nothing_is_known(tmp_path, capsys):
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "24 cells without similar runs in the store" in out
+    assert "48 runs are missing" in out
+    assert re.search(r"about \d+ s of one core, by steps that were measured for this estimate", out)
+    assert "unknown" not in out
     assert not (tmp_path / "runs").exists()
+
+
+def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("aswd.artifacts.forecast._short_run", lambda config: None)
     assert main(["train", "distance=aswd", "data=knot", "distance.num_projections=20", f"paths.output_dir={tmp_path}", *TINY]) == 0
     capsys.readouterr()
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
@@ -292,7 +302,7 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert f"about {seconds:.0f} s of {result['device']}, by similar runs in the store" in out
     assert main(["reproduce", "ablation_max_gswnn_penalty", "--scale", "laptop", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
-    seconds = 2 * 5 * result["wall_time"] * 2000 / 4 * 250 / 25 * 50 / 20  # by iterations, samples and directions
+    seconds = 8 * 20 * result["wall_time"] * 2000 / 4 * 500 / 25 * 100 / 20  # by iterations, samples and directions
     assert f"about {amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
 
 

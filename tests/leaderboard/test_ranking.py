@@ -67,8 +67,8 @@ def test_overall_is_the_mean_of_the_ranked_tasks_of_those_that_take_part_in_all(
     assert ranks.table["plane"]["aswd"][0] == 3
 
 
-def test_a_run_is_stuck_that_keeps_more_than_a_tenth():
-    found = results([[[0.05, 0.2, 0.09, np.inf], [1.0] * 4, [0.01] * 4]])
+def test_stuck_runs_end_an_order_of_magnitude_above_the_best_or_fail():
+    found = results([[[0.01, 0.2, 0.09, np.inf], [np.inf] * 4, [0.01] * 4]])
     assert [found.stuck(method) for method in found.methods] == [0.5, 1.0, 0.0]
 
 

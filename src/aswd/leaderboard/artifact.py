@@ -18,7 +18,7 @@ from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import amount
 from aswd.artifacts.reproduce import facts, run_cells
-from aswd.artifacts.reproduction import Reproduction
+from aswd.artifacts.reproduction import Reproduction, withhold
 from aswd.config.composition import CommandLine, register_plugins
 from aswd.distances import READINGS
 from aswd.leaderboard import drawing, planning, tables, timing
@@ -170,7 +170,8 @@ def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice
     ]
     figure = drawing.draw_ranks(ranks, results, costs, board.heading)
     frame, curves = tables.rank_table(ranks, results), pandas.concat([tables.curve_table(each) for each in results], ignore_index=True)
-    board.write(figure, frame, curves, verdicts, _facts([cell for runs in cells for cell in runs.values()]))
+    counting = [cell for runs in cells for cell in runs.values()]
+    board.save(figure, curves, frame, withhold(board.artifact, board.scale, counting, verdicts), _facts(counting))
     for each in results:
         draw = partial(drawing.draw_curves, each, ranks) if each.discipline.tuned_on else partial(drawing.draw_estimation, each)
         made = draw(costs, board.heading)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, OPEN, Verdict
+from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.leaderboard.protocol import Claim, Discipline
-from aswd.utils.statistics import mean_ranks, paired_bootstrap
+from aswd.utils.statistics import mean_ranks, paired_bootstrap, stuck
 
-STUCK = 0.1  # a run is stuck that ends with more than this share of the metric that it had after its first step
+CONFIDENCE = 0.95  # of intervals
 AXES = ("steps", "sorts", "seconds")
 Curve = tuple[np.ndarray, np.ndarray]  # steps, and values [steps, seeds]; NaN: missing, infinite: failed
 Costs = Mapping[tuple[str, str], Mapping[str, Any]]  # of a step, by discipline and method
@@ -45,9 +45,10 @@ class Results:
         return values
 
     def stuck(self, method: str) -> float:
-        """The share of stuck and failed runs of a method; NaN where it has none."""
-        ends = [(values[-1] > STUCK * values[0]) | np.isinf(values[-1]) for (_, name), (_, values) in self.curves.items() if name == method]
-        return float(np.mean(ends)) if ends and self.discipline.tuned_on else np.nan
+        """The share of runs of a method that failed, or ended an order of magnitude above the best one on their setting."""
+        finals = [values[-1] for (_, name), (_, values) in self.curves.items() if name == method]
+        ends = [np.isinf(values) | stuck(np.log10(np.maximum(values, np.finfo(float).tiny))) for values in finals]
+        return float(np.mean(ends)) if ends else np.nan
 
     def medians(self, method: str) -> dict[str, np.ndarray]:
         """The median over the seeds against the steps, by setting."""

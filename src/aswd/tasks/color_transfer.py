@@ -150,13 +150,19 @@ class ColorTransfer(Task):
             "w2_of_centres": exact_wasserstein(painted, target),  # as an alignment without weights counts clusters
         }
         if self._photographs is not None:
-            metrics["gradient_similarity"] = torch.tensor(
-                [color_figures.gradient_similarity(self._photographs[0], self._colours(replica)) for replica in range(len(self.seeds))]
-            )
+            metrics |= self._of_the_image()
         if self._values is not None:
             metrics["distance_value"] = self._values
         norm = self.learned_norm()
         self.log_metrics(metrics if norm is None else {**metrics, "learned_norm": norm})
+
+    def _of_the_image(self) -> dict[str, Tensor]:
+        """What is left of the source's drawing, for every replica."""
+        source, rows = self._photographs[0], []
+        for replica in range(len(self.seeds)):
+            colours = self._colours(replica)
+            rows.append([color_figures.gradient_similarity(source, colours), *color_figures.sharpness_and_contrast(source, colours)])
+        return dict(zip(("gradient_similarity", "sharpness", "contrast"), torch.tensor(rows).T, strict=True))
 
     def _colours(self, replica: int) -> np.ndarray:
         """The new value of every colour of the source, ``[n, 3]``."""

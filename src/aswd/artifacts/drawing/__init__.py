@@ -2,8 +2,8 @@
 
 A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
 ``latex(frame, caption) -> str``. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) ->
-Measurement`` and ``CLAIMS``, the names of the claims that it judges. A drawing from outside is a function ``draw``, by its dotted name; or
-one that is called ``reproduce(reproduction, dry_run) -> int``, plans, executes and writes its runs itself, and returns the exit code.
+Measurement``. A drawing from outside is a function ``draw``, by its dotted name; or one that is called
+``reproduce(reproduction, dry_run) -> int``, plans, executes and writes its runs itself, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas
 from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
-from aswd.artifacts.claims import Verdict
+from aswd.artifacts.results import Numbers
 from aswd.config.targets import import_target
 from aswd.utils.errors import UserError
 
@@ -27,20 +27,18 @@ class Measurement:
     """The results of an artifact without runs."""
 
     figure: Figure
-    table: pandas.DataFrame
     curves: pandas.DataFrame
-    verdicts: list[Verdict]
+    cells: list[Numbers]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table; it judges ``claims``."""
+    """The functions of a drawing: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
     reproduce: Callable[..., int] | None = None
     latex: Callable[[pandas.DataFrame, str], str] = tables.latex
-    claims: tuple[str, ...] = ()
 
 
 def drawing_names() -> list[str]:
@@ -68,5 +66,5 @@ def load_drawing(name: str, file: str) -> Drawing:
         raise UserError(f"{file}: draw must be one of {known}, or name a function of yours, as in my_module.my_draw; got {name!r}")
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "measure"):
-        return Drawing(measure=module.measure, claims=module.CLAIMS)
+        return Drawing(measure=module.measure)
     return Drawing(module.draw, latex=getattr(module, "latex", tables.latex))
