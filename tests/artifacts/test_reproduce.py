@@ -41,7 +41,7 @@ OTHERS = [
 
 
 def test_all_artifacts_are_tried_here():
-    assert {*FLOWS, *(name for names in OTHERS for name in names), "projections"} == set(artifact_names())
+    assert {*FLOWS, *(name for names in OTHERS for name in names), "projections", "leaderboard"} == set(artifact_names())
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -152,8 +152,16 @@ class Reproduction:
         summary = self.save(figure, curves, tables.table(self.artifact, cells), verdicts, facts)
         write_results(self.folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
 
-    def save(self, figure: Figure, curves: pandas.DataFrame, frame: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> dict:
-        """Write figure, data, tables and ``summary.json``, and print the verdicts; what was written that does not follow from the numbers.
+    def save(
+        self,
+        figure: Figure,
+        curves: pandas.DataFrame,
+        frame: pandas.DataFrame,
+        verdicts: list[Verdict],
+        facts: dict[str, Any],
+        further: Mapping[str, Figure] | None = None,
+    ) -> dict[str, Any]:
+        """Write figures, data, tables and ``summary.json``, and print the verdicts.
 
         Args:
             figure: as PNG and PDF.
@@ -161,10 +169,16 @@ class Reproduction:
             frame: the table.
             verdicts: on the claims.
             facts: time, devices, versions and settings of the runs.
+            further: figures by name, as PNG.
+
+        Returns:
+            The part of the summary that does not follow from the numbers.
         """
         folder, artifact = self.folder, self.artifact
         for name in ("figure.png", "figure.pdf"):
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
+        for name, other in (further or {}).items():
+            write_atomically(folder / f"{name}.png", lambda partial, other=other: other.savefig(partial, dpi=80))
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
         write_text(folder / "table.md", tables.markdown(frame))
@@ -172,7 +186,7 @@ class Reproduction:
         about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")}
         setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
         paper = None if artifact.paper is None else asdict(artifact.paper)
-        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
+        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts, "further": list(further or {})}
         write_json(folder / "summary.json", {**summary, **outcome(artifact, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
         if verdicts:

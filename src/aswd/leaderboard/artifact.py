@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from aswd.leaderboard.protocol import Protocol, protocol
 from aswd.leaderboard.ranking import collect, judge, rank
 from aswd.runs import records
 from aswd.utils.errors import UserError
-from aswd.utils.files import check_writable, write_atomically, write_text
+from aswd.utils.files import check_writable, write_text
 
 OPTIONS = ("launcher", "logger", "trainer", "paths", "plugins", "force")  # sections whose options mean the same for all runs
 NAME = "leaderboard"
@@ -171,11 +171,9 @@ def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice
     figure = drawing.draw_ranks(ranks, results, costs, board.heading)
     frame, curves = tables.rank_table(ranks, results), pandas.concat([tables.curve_table(each) for each in results], ignore_index=True)
     counting = [cell for runs in cells for cell in runs.values()]
-    board.save(figure, curves, frame, withhold(board.artifact, board.scale, counting, verdicts), _facts(counting))
-    for each in results:
-        draw = partial(drawing.draw_curves, each, ranks) if each.discipline.tuned_on else partial(drawing.draw_estimation, each)
-        made = draw(costs, board.heading)
-        write_atomically(board.folder / f"curves_{each.discipline.name}.png", lambda partial, made=made: made.savefig(partial, dpi=80))
+    verdicts = withhold(board.artifact, board.scale, counting, verdicts)
+    further = {f"curves_{each.discipline.name}": drawing.draw(each, ranks, costs, board.heading) for each in results}
+    board.save(figure, curves, frame, verdicts, _facts(counting), further)
     written = {
         "methods": tables.method_table(ranks, results, costs, choices),
         "settings": tables.setting_table(results, plans),

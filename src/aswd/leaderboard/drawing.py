@@ -76,6 +76,11 @@ def _draw_pareto(axes: object, methods: Sequence[str], results: Sequence[Results
     axes.grid(alpha=0.3)
 
 
+def draw(each: Results, ranks: Ranks, costs: Costs, heading: str) -> Figure:
+    """The curves of a discipline; of one without tuning, the error of estimates."""
+    return draw_curves(each, ranks, costs, heading) if each.discipline.tuned_on else draw_estimation(each, heading)
+
+
 def draw_curves(each: Results, ranks: Ranks, costs: Costs, heading: str) -> Figure:
     """The mean over the settings of log10 of the median over the seeds against steps, 1-D sorts and seconds."""
     figure = Figure(figsize=(15, 4.8), layout="constrained")
@@ -103,7 +108,7 @@ def draw_curves(each: Results, ranks: Ranks, costs: Costs, heading: str) -> Figu
     return figure
 
 
-def draw_estimation(each: Results, costs: Costs, heading: str) -> Figure:
+def draw_estimation(each: Results, heading: str) -> Figure:
     """The error of estimates against 1-D sorts: a panel for every pair of clouds, a curve for every method."""
     pairs = list(dict.fromkeys(setting.rpartition(" L=")[0] for setting in each.settings))
     figure = Figure(figsize=(3.4 * len(pairs) + 1, 4.2), layout="constrained")

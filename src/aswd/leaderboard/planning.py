@@ -120,13 +120,10 @@ class _Composer:
         known = self._composed.get((method.label, discipline.task))
         like = known or next((config for (label, _), config in self._composed.items() if label == method.label), None)
         if like is not None:  # what no options make possible, such as another dimension, is known at once
-            distance = like.distance
-            if setting.num_projections is not None and "num_projections" in distance:
-                distance = {**distance, "num_projections": setting.num_projections}
-            config = replace(base, distance_name=like.distance_name, distance=distance)
+            config = _with_projections(replace(base, distance_name=like.distance_name, distance=like.distance), setting)
             check_together(config)
         if known is None:
-            config = self._plan(discipline, setting, method.distance, method.overrides)
+            config = _with_projections(self._plan(discipline, setting, method.distance, method.overrides), setting)
             self._composed[method.label, discipline.task] = config
         dim = task_class(config.task.name).problem(config.task, config.data)[3]
         features = getattr(getattr(config.build_distance(), "projection", None), "direction_dim", lambda dim: dim)(dim)
@@ -141,6 +138,13 @@ class _Composer:
             first.append(f"++distance.num_projections={setting.num_projections}")
         (config,) = plan_runs(CommandLine([*first, *own, *self.overrides], config_dirs=self.config_dirs), registered=True)
         return config
+
+
+def _with_projections(config: RunConfig, setting: Setting) -> RunConfig:
+    """The same with the directions of a setting, if the distance has that option."""
+    count = setting.num_projections
+    known = count is not None and "num_projections" in config.distance
+    return replace(config, distance={**config.distance, "num_projections": count}) if known else config
 
 
 def at(config: RunConfig, point: Point, seeds: Iterable[int]) -> RunConfig:
