@@ -1,5 +1,6 @@
 """The report on artifacts."""
 
+import gzip
 import json
 import re
 import shlex
@@ -11,11 +12,11 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 
-from aswd.artifacts.claims import HOLDS, Verdict
+from aswd.artifacts.claims import claim, registry
 from aswd.artifacts.declaration import load
 from aswd.artifacts.report import report
 from aswd.artifacts.reproduction import DIGESTS, FILES, Reproduction
-from aswd.artifacts.tables import COLUMNS
+from aswd.artifacts.results import SUFFIX, Numbers, read_results
 from aswd.cli.main import main
 from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_json
@@ -84,26 +85,32 @@ EVIL = '<script>alert(1)</script>"&|[x](javascript:alert(2)) `\n\n# no\n'
 FACTS = {"wall_time": 60.0, "devices": [EVIL], "revisions": [EVIL], "versions": {EVIL: EVIL}, "settings": {EVIL: EVIL}}
 
 
-def write(folder, name, text=MINIMAL, label="A", number=1, verdicts=(), scale="tiny"):
+def write(folder, name, text=MINIMAL, label="A", claims=(), scale="tiny"):
     """An artifact of made-up numbers."""
-    folders = declare(folder, text, name)
-    values = {"data": "knot", "label": label, "metric": "w2", "n": 1, "of": 2, "failed": 1, "damaged": 0, "mean": 0.5, "published": number}
-    frame = pandas.DataFrame([values]).reindex(columns=COLUMNS).assign(difference=-0.5)
+    folders = declare(folder, text + f"claims: {json.dumps(list(claims))}\n", name)
     reproduction = Reproduction(load(name, folders), scale, "reference", [f"paths.output_dir={folder}"], folders)
-    reproduction.write(Figure(), frame, frame, list(verdicts), FACTS)
+    cells = [Numbers("knot", label, list(range(6)), {"w2": dict.fromkeys(range(5), 0.5)}, failed=[5])]
+    reproduction.write(Figure(), pandas.DataFrame(), cells, FACTS)
     return reproduction
 
 
-def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path):
+@pytest.fixture
+def known(monkeypatch):
+    """Claims of this test alone."""
+    monkeypatch.setattr(registry, "CLAIMS", dict(registry.CLAIMS))
+    return claim
+
+
+def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path, known):
     quoted = json.dumps(EVIL)
     text = f"# {EVIL}\ntitle: {quoted}\nnumber: {quoted}\n" + MINIMAL.replace("label: A", f"label: {quoted}")
-    verdict = Verdict(EVIL, EVIL, EVIL, EVIL)
-    write(tmp_path, "mine", text, EVIL, verdicts=[verdict])
+    known(EVIL, EVIL)(lambda evidence: (True, EVIL))
+    write(tmp_path, "mine", text, EVIL, claims=[EVIL])
     page = report(tmp_path)
     assert "<script" not in page.read_text().lower()
     assert "&lt;script&gt;alert(1)" in page.read_text()
     classes = re.findall(r'class="verdict ([^"]*)"', page.read_text())
-    assert classes == ["no-verdict"] * 2
+    assert classes == ["holds"] * 2
     parsed = ParsedPage(page.read_text())
     assert parsed.links == ["#mine-reference-tiny"]
     assert parsed.links[0][1:] in parsed.anchors
@@ -121,9 +128,10 @@ def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path):
     assert re.findall(r"(?<!\\)`", outside_code) == []
 
 
-def test_ids_and_classes_of_files_that_others_wrote_are_escaped(tmp_path):
+def test_ids_and_classes_of_files_that_others_wrote_are_escaped(tmp_path, known):
     """The digests are right, but a summary and the name of its folder are hostile."""
-    reproduction = write(tmp_path, "mine", verdicts=[Verdict("Q", "x", "y", "z")])
+    known("Q", "x")(lambda evidence: (True, "z"))
+    reproduction = write(tmp_path, "mine", claims=["Q"])
     folder = reproduction.folder.rename(reproduction.folder.with_name('x" onclick="alert(1)'))
     summary = json.loads((folder / "summary.json").read_text())
     summary["verdicts"][0]["verdict"] = EVIL
@@ -136,13 +144,9 @@ def test_ids_and_classes_of_files_that_others_wrote_are_escaped(tmp_path):
     assert set(re.findall(r'class="verdict ([^"]*)"', text)) == {"script-alert-1-script-x-javascript-alert-2-no"}
 
 
-def test_sections_come_ours_first_and_have_all_that_was_written(tmp_path):
-    write(
-        tmp_path,
-        "aaa",
-        f"title: Mine\nnumber: Figure 1\n{MINIMAL.replace('seeds: 1', 'seeds: 5')}",
-        verdicts=[Verdict("Q1", "It works.", HOLDS, "3 of 3")],
-    )
+def test_sections_come_ours_first_and_have_all_that_was_written(tmp_path, known):
+    known("Q1", "It works.")(lambda evidence: (True, "3 of 3"))
+    write(tmp_path, "aaa", f"title: Mine\nnumber: Figure 1\n{MINIMAL}", claims=["Q1"])
     reproduce_summary(tmp_path, "flow_full")
     reproduce_summary(tmp_path, "flow_main")
     text = report(tmp_path).read_text()
@@ -152,13 +156,13 @@ def test_sections_come_ours_first_and_have_all_that_was_written(tmp_path):
         '<td class="verdict holds">holds</td>',
         "It works.",
         "3 of 3",
-        "1 of 2, 1 failed",
+        "5 of 6, 1 failed",
         '<td class="number">0.50</td>',
         "1 minutes",
         "aswd reproduce aaa",
     ):
         assert part in text
-    assert "95 % intervals" in text
+    assert "90 % intervals" in text
 
 
 def reproduce_summary(folder, name):
@@ -189,3 +193,47 @@ def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
     assert "-99" not in text
     with pytest.raises(UserError, match=r"there is no artifact in .* yet"):
         report(tmp_path / "nowhere")
+
+
+def test_the_report_from_files_of_results_is_the_one_from_the_runs(tmp_path, known):
+    """Through the commands, on real runs of the flow: the same verdicts, numbers and tables, without the store."""
+    text = MINIMAL.replace("metric: w2", "metric: log10_w2\nalso: [learned_norm]")
+    text = text.replace("seeds: 1", "seeds: 6, num_projections: 5, overrides: [task.iterations=20, data.num_samples=20]")
+    text = text.replace("[{label: A, distance: swd}]", "[{label: ASWD, distance: aswd}, {label: 'B, \"2\"', distance: dswd}]")
+    folders = declare(tmp_path, text + "claims: [F0, F2]\n")
+    command = ["reproduce", "mine", "--scale", "tiny", "--config-dir", *folders, f"paths.output_dir={tmp_path / 'store'}"]
+    command += ["trainer.enable_progress_bar=false"]
+    assert main(command) == 0
+    (made,) = (tmp_path / "store" / "artifacts" / "mine").iterdir()
+    page = report(tmp_path / "store")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    shutil.copy(made / f"results{SUFFIX}", kept / f"mine{SUFFIX}")
+    shutil.rmtree(tmp_path / "store" / "runs")
+    arguments = ["report", "--from", str(kept), "--config-dir", *folders, f"paths.output_dir={tmp_path / 'elsewhere'}"]
+    assert main(arguments) == 0
+    again = tmp_path / "elsewhere" / "report" / "index.html"
+    command_line = re.compile(r" paths\.output_dir=\S+?(?=<|`|$)", re.MULTILINE)
+    for name in ("report.md", "tables.tex"):
+        first, second = (command_line.sub("", path.with_name(name).read_text()) for path in (page, again))
+        assert first == second
+    assert first.count("(n=6") == 4
+    rows = [re.findall(r"<tr><td>.*?</tr>", path.read_text().split("<details><summary>Config")[0]) for path in (page, again)]
+    assert [row.replace("mine-reference-tiny", "mine") for row in rows[0]] == [
+        row.replace("mine-reference-tiny", "mine") for row in rows[1]
+    ]
+    assert any("F2" in row and "not decided" in row for row in rows[1])
+    content = gzip.decompress((kept / f"mine{SUFFIX}").read_bytes()).decode()
+    assert str(tmp_path / "store") not in content
+    summary, cells = read_results(kept / f"mine{SUFFIX}")
+    assert (summary["artifact"], [cell.label for cell in cells]) == ("mine", ["ASWD", 'B, "2"'])
+    assert {"log10_w2", "growth(learned_norm)", "first(log10_w2, -2)", "last_step(log10_w2)"} <= set(cells[0].table)
+
+
+def test_files_that_are_no_results_are_sentences(tmp_path):
+    with pytest.raises(UserError, match=r"--from must be a folder with files of results of aswd reproduce \(\*\.csv\.gz\)"):
+        report(tmp_path, tmp_path / "nothing")
+    for content in (b"", b"no gzip", gzip.compress(b"[]\n"), gzip.compress(b'{"cells": [["a", "b"]]}\nx\n1\n')):
+        (tmp_path / "bad.csv.gz").write_bytes(content)
+        with pytest.raises(UserError, match=r"bad\.csv\.gz is not a file of results of aswd reproduce"):
+            report(tmp_path, tmp_path)

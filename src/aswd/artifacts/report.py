@@ -6,42 +6,53 @@ import base64
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS
-from aswd.artifacts.declaration import SCALES, order_key
-from aswd.artifacts.reproduction import DIGESTS, FILES
-from aswd.artifacts.tables import escape_markdown, markdown_code
+from aswd.artifacts import tables
+from aswd.artifacts.claims import LEVEL, MIN_SEEDS
+from aswd.artifacts.declaration import SCALES, load, order_key
+from aswd.artifacts.drawing import load_drawing
+from aswd.artifacts.reproduction import DIGESTS, FILES, judgement, outcome
+from aswd.artifacts.results import SUFFIX, read_results
 from aswd.config.changes import options_text
 from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "metric", "reading", "scale", "changes", "command", "verdicts", "runs", "of"),
+    *("artifact", "title", "number", "caption", "about", "metric", "reading", "scale", "changes", "heading", "command"),
+    *("verdicts", "runs", "of"),
     *("wall_time", "devices", "revisions", "versions", "settings"),
 )
 
 
-def report(output_dir: Path | str) -> Path:
+def report(output_dir: Path | str, source: Path | None = None, config_dirs: Sequence[str] = ()) -> Path:
     """Write ``report/index.html``, ``report.md`` and ``tables.tex`` from the artifacts in ``output_dir``.
+
+    Args:
+        output_dir: folder of all results.
+        source: a folder with files of results (``*.csv.gz``), from which tables and verdicts are made anew instead; without figures.
+        config_dirs: folders with artifacts of the user's.
 
     Returns:
         The path of the page.
 
     Raises:
-        UserError: there are no artifacts.
+        UserError: there are no artifacts; a file of results cannot be read, or is of no artifact that is known.
     """
-    sections = _sections(Path(output_dir, "artifacts"))
+    sections = _sections(Path(output_dir, "artifacts")) if source is None else _judged_anew(source, config_dirs)
     if not sections:
+        if source is not None:
+            raise UserError(f"--from must be a folder with files of results of aswd reproduce (*{SUFFIX}); got {source}")
         raise UserError(f"there is no artifact in {output_dir} yet: aswd reproduce flow_main --scale smoke makes one")
     folder = Path(output_dir, "report")
     templates = _environment()
     for template, name in (("report.html.j2", "index.html"), ("report.md.j2", "report.md")):
-        rules = {"confidence": f"{100 * CONFIDENCE:g} %", "seeds": MIN_SEEDS}
+        rules = {"level": f"{100 * LEVEL:g} %", "interval": f"{100 - 200 * LEVEL:g} %", "seeds": MIN_SEEDS}
         write_text(folder / name, templates.get_template(template).render(sections=sections, **rules) + "\n")
     write_text(folder / "tables.tex", "\n".join(section["latex"] for section in sections))
     return folder / "index.html"
@@ -58,8 +69,8 @@ def _environment() -> Environment:
         "number": lambda value: "" if pandas.isna(value) else f"{value:.2f}",
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
-        "markdown": escape_markdown,
-        "code": markdown_code,
+        "markdown": tables.escape_markdown,
+        "code": tables.markdown_code,
     }
     return templates
 
@@ -67,13 +78,35 @@ def _environment() -> Environment:
 def _sections(folder: Path) -> list[dict[str, Any]]:
     """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
     summaries = [(path.parent, summary) for path in sorted(folder.glob("*/*/summary.json")) if (summary := _read(path)) is not None]
+    return _ordered([{**summary, **_content(path), "anchor": slug(f"{path.parent.name}-{path.name}")} for path, summary in summaries])
+
+
+def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any]]:
+    """The same from the numbers of every seed in files of results."""
+    sections = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        summary, cells = read_results(path)
+        missing = [name for name in NEEDED if name not in summary and name not in ("verdicts", "runs", "of")]
+        if missing:
+            raise UserError(f"{path} is not a file of results of aswd reproduce: {missing[0]} is missing")
+        artifact = load(summary["artifact"], config_dirs)
+        frame = tables.table(artifact, cells)
+        made = {"rows": frame.to_dict("records"), "table": tables.markdown(frame), "figure": None}
+        made["latex"] = load_drawing(artifact.draw, str(artifact.file)).latex(frame, summary["heading"])
+        verdicts, _ = judgement(artifact, summary["scale"], cells)
+        sections.append({**summary, **outcome(artifact, frame, verdicts), **made, "anchor": slug(path.name.removesuffix(SUFFIX))})
+    return _ordered(sections)
+
+
+def _ordered(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sections in their order, each with an anchor of its own."""
     rank = {name: -index for index, name in enumerate(SCALES)}
-    summaries.sort(key=lambda each: (order_key(each[1]["artifact"], each[1]["number"]), rank.get(each[1]["scale"], 1), each[1]["reading"]))
+    sections.sort(key=lambda each: (order_key(each["artifact"], each["number"]), rank.get(each["scale"], 1), each["reading"]))
     anchors: list[str] = []
-    for path, _ in summaries:
-        anchor = slug(f"{path.parent.name}-{path.name}")
+    for section in sections:
+        anchor = section["anchor"]
         anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
-    return [{**summary, **_content(path), "anchor": anchor} for (path, summary), anchor in zip(summaries, anchors, strict=True)]
+    return [{**section, "anchor": anchor} for section, anchor in zip(sections, anchors, strict=True)]
 
 
 def _read(path: Path) -> dict[str, Any] | None:

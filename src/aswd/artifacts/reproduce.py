@@ -12,7 +12,6 @@ import pandas
 
 from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.claims import judge
 from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.reproduction import Reproduction
@@ -68,8 +67,7 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     _report_missing(cells, artifact.metric)
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
-    verdicts = judge(artifact.claims, cells, artifact.metric, str(artifact.file))
-    reproduction.write(figure, frame, _curves(cells, artifact.metric), verdicts, _facts(cells))
+    reproduction.write(figure, _curves(cells, artifact.metric), cells, _facts(cells))
     return code
 
 
@@ -84,8 +82,7 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     start = time.perf_counter()
     measurement = reproduction.drawing.measure(artifact, scale, reproduction.reading, reproduction.heading)
     facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
-    verdicts = [verdict for verdict in measurement.verdicts if verdict.claim in artifact.claims]
-    reproduction.write(measurement.figure, measurement.table, measurement.curves, verdicts, facts)
+    reproduction.write(measurement.figure, measurement.curves, measurement.cells, facts)
     return 0
 
 
@@ -130,7 +127,7 @@ def _report_missing(cells: list[Cell], metric: str) -> None:
     for run, damage in ((cell.runs[seed], damage) for cell in cells for seed, damage in cell.damages().items()):
         print(f"aswd: the record in {run.folder} is damaged ({damage}) and left out", file=sys.stderr)
     wanted, done = sum(len(cell.config.seeds) for cell in cells), sum(len(cell.done) for cell in cells)
-    without = done - sum(len(cell.finals(metric)) for cell in cells)
+    without = done - sum(len(cell.values(metric)) for cell in cells)
     if without:
         why = "they were run without it, or by another version"
         print(f"aswd: {without} runs have no {metric} and are left out: {why} (force=true runs them again)", file=sys.stderr)

@@ -83,7 +83,8 @@ def report(options: argparse.Namespace) -> int:
     """``aswd report``."""
     from aswd.artifacts.report import report
 
-    print(f"Report: {report(options.output_dir)}")
+    _load_plugins(options)
+    print(f"Report: {report(options.output_dir, options.source, tuple(options.config_dir))}")
     return 0
 
 

@@ -121,7 +121,8 @@ def _parser() -> Parser:
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
 
-    add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report = add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report.add_argument("--from", dest="source", type=Path, metavar="DIR", help="tables and verdicts from the files of results in DIR")
 
     status = add("status", "show the progress of sweeps, also of one in another terminal or on a cluster", commands.status, _STATUS)
     status.add_argument("--watch", action="store_true", help="refresh until the sweep has ended")
@@ -210,7 +211,10 @@ _BENCH = (
 )
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, continues after failures, and draws what there is."
-_REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
+_REPORT = (
+    "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX. With --from no "
+    "runs are needed: docs/results has the numbers of every seed behind what is published."
+)
 _DATA = "Downloads what is missing, checks what is there, and prints its folder, the number and size of images, and the class counts."
 _STATUS = "Shows the runs of the sweeps in progress, or of the last one: done, running, failed, waiting, and the remaining time."
 _CLEAN = "Shows failed, damaged and superseded files (results and what can be resumed stay), asks, and removes them."

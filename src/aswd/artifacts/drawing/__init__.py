@@ -2,7 +2,7 @@
 
 A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
 ``latex(frame, caption) -> str``. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) ->
-Measurement`` and ``CLAIMS``, the names of the claims that it judges. A drawing from outside is a function ``draw``, by its dotted name.
+Measurement``. A drawing from outside is a function ``draw``, by its dotted name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas
 from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
-from aswd.artifacts.claims import Verdict
+from aswd.artifacts.results import Numbers
 from aswd.config.targets import import_target
 from aswd.utils.errors import UserError
 
@@ -26,19 +26,17 @@ class Measurement:
     """The results of an artifact without runs."""
 
     figure: Figure
-    table: pandas.DataFrame
     curves: pandas.DataFrame
-    verdicts: list[Verdict]
+    cells: list[Numbers]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table; ``claims`` are those that it judges."""
+    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
     latex: Callable[[pandas.DataFrame, str], str] = tables.latex
-    claims: tuple[str, ...] = ()
 
 
 def drawing_names() -> list[str]:
@@ -66,5 +64,5 @@ def load_drawing(name: str, file: str) -> Drawing:
         raise UserError(f"{file}: draw must be one of {known}, or name a function of yours, as in my_module.my_draw; got {name!r}")
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "measure"):
-        return Drawing(measure=module.measure, claims=module.CLAIMS)
+        return Drawing(measure=module.measure)
     return Drawing(module.draw, latex=getattr(module, "latex", tables.latex))
