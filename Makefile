@@ -19,9 +19,8 @@ $(INSTALLED): pyproject.toml constraints.txt $(wildcard src/aswd/distances/nativ
 
 setup: $(INSTALLED)  ## create .venv and install everything into it
 
-demo: $(INSTALLED)  ## the flow's main figure at a small scale, and the report on it
-	$(BIN)/aswd reproduce flow_main --scale smoke
-	$(BIN)/aswd report
+demo: $(INSTALLED)  ## the flow's main figure at a small scale: particles, table, verdict and report, in a minute
+	$(BIN)/python scripts/demo.py
 
 test: $(INSTALLED)  ## run the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal

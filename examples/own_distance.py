@@ -17,20 +17,20 @@ from aswd.metrics import exact_wasserstein
 class Sine(Projection):
     """sin(frequency <x, theta>), injective for samples within pi / (2 frequency) of the origin."""
 
-    frequency: float = 1.0
+    frequency: float = 0.6
 
     def values(self, features: torch.Tensor, directions: torch.Tensor) -> torch.Tensor:
         """[R, N, d], [R, L, d] -> [R, L, N]."""
         return torch.sin(self.frequency * directions @ features.mT)
 
 
-def main(folder: Path, steps: int = 600, points: int = 200) -> dict[str, list[float]]:
+def main(folder: Path, steps: int = 600, points: int = 150) -> dict[str, list[float]]:
     """Draw the particles at the end, and W2 on the way, of both distances; the values of W2."""
     target = ToyTargets(name="heart", num_samples=points).samples()
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     *panels, curves = figure.subplots(1, 3)
     values: dict[str, list[float]] = {}
-    for axes, (name, options) in zip(panels, {"sine": {"frequency": 0.8}, "swd": {}}.items(), strict=True):
+    for axes, (name, options) in zip(panels, {"sine": {}, "swd": {}}.items(), strict=True):
         distance = build(name, num_projections=50, seed=0, **options)
         particles = (0.5 * torch.randn(1, points, 2, generator=torch.Generator().manual_seed(0))).requires_grad_()
         optimizer = torch.optim.Adam([particles], lr=0.005)

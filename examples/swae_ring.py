@@ -24,7 +24,7 @@ def network(*sizes: int) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def main(folder: Path, epochs: int = 60) -> float:
+def main(folder: Path, epochs: int = 120) -> float:
     """Draw codes and digits decoded along the ring; SWD from the codes to the ring."""
     torch.manual_seed(0)
     digits = load_digits()
@@ -37,7 +37,7 @@ def main(folder: Path, epochs: int = 60) -> float:
             codes = encoder(batch)
             error = nn.functional.binary_cross_entropy_with_logits(decoder(codes), batch)
             optimizer.zero_grad()
-            (error + distance(codes, ring(200, generator)) ** 2).backward()
+            (error + 2 * distance(codes, ring(len(codes), generator)) ** 2).backward()
             optimizer.step()
     with torch.no_grad():
         codes, angle = encoder(images), torch.linspace(0, 2 * math.pi, 33)[:-1]

@@ -169,8 +169,8 @@ def judgement(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -
     """The verdicts on the claims of an artifact, and the quantities that they and its tables are made of."""
     evidence = Evidence(cells, artifact.metric, artifact.published)
     verdicts = judge(artifact.claims, evidence, str(artifact.file))
-    if (why := _no_verdict(artifact, scale, cells)) is not None:
-        verdicts = [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
+    reasons = [_no_verdict(artifact, scale, cells, verdict.claim) for verdict in verdicts]
+    verdicts = [replace(each, verdict=NONE, numbers=why) if why else each for each, why in zip(verdicts, reasons, strict=True)]
     return verdicts, list(dict.fromkeys([artifact.metric, *artifact.also, *evidence.asked]))
 
 
@@ -180,10 +180,13 @@ def outcome(artifact: Artifact, frame: pandas.DataFrame, verdicts: list[Verdict]
     return {"verdicts": [asdict(verdict) for verdict in verdicts], "runs": int(rows["n"].sum()), "of": int(rows["of"].sum())}
 
 
-def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -> str | None:
-    """Why no claim is judged; ``None`` where claims are."""
-    if not artifact.scale(scale).judges:
+def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], claim: str) -> str | None:
+    """Why a claim is not judged; ``None`` where it is."""
+    judges = artifact.scale(scale).judges
+    if not judges:
         return f"the scale {scale} checks that everything runs, and cannot judge"
+    if isinstance(judges, tuple) and claim not in judges:
+        return f"the scale {scale} judges {', '.join(judges)} only"
     seeds = min((len(cell.seeds) for cell in cells), default=0)
     return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
 

@@ -66,7 +66,7 @@ def side_by_side(path: Path, runs: dict[str, np.ndarray], target: np.ndarray, st
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    size = 1.1 * max(np.abs(points[..., :2]).max() for points in (target, *runs.values()))
+    size = 1.1 * max(np.quantile(np.abs(points[..., :2]), 0.97) for points in (target, *runs.values()))
     figure, all_axes = figures.figure(3.2 * len(runs), 3.5, columns=len(runs))
     canvas, drawn, title = FigureCanvasAgg(figure), [], figure.suptitle("iteration 0")
     for axes, (name, frames) in zip(np.atleast_1d(all_axes), runs.items(), strict=True):
