@@ -2,6 +2,7 @@
 
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -20,7 +21,7 @@ def ring(count: int, generator: torch.Generator) -> torch.Tensor:
 
 def network(*sizes: int) -> nn.Sequential:
     """A perceptron with ReLU between its layers."""
-    layers = [layer for pair in zip(sizes, sizes[1:], strict=False) for layer in (nn.Linear(*pair), nn.ReLU())]
+    layers = [layer for pair in pairwise(sizes) for layer in (nn.Linear(*pair), nn.ReLU())]
     return nn.Sequential(*layers[:-1])
 
 

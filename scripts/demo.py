@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 
+from aswd.artifacts.declaration import load
 from aswd.cli.main import main as aswd
 from aswd.tasks.flow_figures import side_by_side
 from aswd.utils.tables import table
@@ -31,7 +32,9 @@ class Progress(io.TextIOBase):
 def main(output_dir: str = "outputs", *options: str) -> int:
     """Run and show the demo; the exit code."""
     where, start = f"paths.output_dir={output_dir}", time.monotonic()
-    print("Figure 2 at a small scale: 4 targets x 6 distances x 24 seeds, 50 particles each (about 40 s on two cores)", flush=True)
+    artifact = load("flow_main")
+    seeds, grid = artifact.scale("demo").seeds, f"{len(artifact.data)} targets x {len(artifact.series)} distances"
+    print(f"{artifact.caption}, small: {grid} x {seeds} seeds; under a minute on two cores", flush=True)
     with contextlib.redirect_stdout(Progress()):
         code = aswd(["reproduce", "flow_main", "--scale", "demo", "launcher=pool", "trainer.enable_progress_bar=false", where, *options])
     if code:
@@ -40,7 +43,7 @@ def main(output_dir: str = "outputs", *options: str) -> int:
     with contextlib.redirect_stdout(io.StringIO()):
         aswd(["report", where])
     (folder,) = (path.parent for path in Path(output_dir, "artifacts", "flow_main").glob("reference-demo*/summary.json"))
-    print(f"\r{'':<66}\rlog10 of the W2 that is left, mean of 24 seeds (lower is better); the runs took {seconds:.0f} s\n")
+    print(f"\r{'':<66}\rlog10 of the W2 that is left, means (lower is better); made in {seconds:.0f} s\n")
     frame = pandas.read_csv(folder / "table.csv")
     means = frame.pivot(index="label", columns="data", values="mean").sort_values("knot")
     print(table(("", *means.columns), [(name, *(f"{value:.2f}" for value in row)) for name, row in means.iterrows()]))

@@ -1,4 +1,4 @@
-"""Draws the figures of the axes of distances (docs/figures/axes), each from the distances themselves: python scripts/site_figures.py [FOLDER]."""
+"""Draws the figures of the axes of distances, each from the distances themselves: python scripts/site_figures.py [FOLDER]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MkDocs does with a page of the site after Markdown: formulas become MathML, and roles of docstrings become code, formulas and links."""
+"""After Markdown: formulas of the site become MathML, and roles of docstrings become code, formulas and links."""
 
 from __future__ import annotations
 

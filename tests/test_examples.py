@@ -1,6 +1,7 @@
 """The examples draw what they say; the example package's distances keep the contract, and its parts run under a plain trainer."""
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from aswd.distances import available, distance_info, options, registry
 from aswd.testing import check_distance
@@ -57,6 +59,19 @@ def test_a_script_of_the_gallery_draws(name, tmp_path):
     (drawn,) = tmp_path.iterdir()
     assert f"/{drawn.name})" in (ROOT / "docs/gallery.md").read_text()
     assert drawn.stat().st_size > 3000
+
+
+@pytest.mark.slow
+def test_the_demo_ends_with_a_table_and_particles(tmp_path, capsys):
+    tiny = ["task.iterations=20", "task.evaluate_every=10", "data.num_samples=12", "replicas=2"]
+    assert runpy.run_path(str(ROOT / "scripts" / "demo.py"))["main"](str(tmp_path), *tiny) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) < 160
+    assert len([line for line in lines if re.match(r"(ASWD|DSWD|Linear|GSW-NN 1|Polynomial 3|Circular) +-?\d", line)]) == 6
+    (animation,) = tmp_path.rglob("particles.gif")
+    assert Image.open(animation).n_frames > 5
+    assert (tmp_path / "report" / "index.html").exists()
 
 
 @pytest.mark.parametrize("name", ["gswd_sine", "max_gswd_sine"])

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -33,14 +34,20 @@ class Loads(HTMLParser):
             self.links.append(values["href"])
 
 
-def test_the_site_is_built_and_stands_alone(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
-    pages = {path.relative_to(tmp_path).as_posix(): Loads() for path in tmp_path.rglob("*.html")}
+    return folder
+
+
+def test_the_site_stands_alone(site):
+    pages = {path.relative_to(site).as_posix(): Loads() for path in site.rglob("*.html")}
     for name, page in pages.items():
-        page.feed((tmp_path / name).read_text())
+        page.feed((site / name).read_text())
     assert len(pages) > 25
     assert "Forward" in pages["index.html"].names or pages["index.html"].links
     for name, page in pages.items():
@@ -51,13 +58,23 @@ def test_the_site_is_built_and_stands_alone(tmp_path):
         for target in [*page.loaded, *page.links]:
             file, _, section = target.partition("#")
             if not file.startswith(("http", "mailto:")) and file:
-                place = (tmp_path / name).parent / file.partition("?")[0]
+                place = (site / name).parent / file.partition("?")[0]
                 assert place.exists(), (name, target)
             if section and not file:
                 assert section in page.names, (name, target)
-    text = (tmp_path / "axes/aggregation.html").read_text()
+    text = (site / "axes/aggregation.html").read_text()
     assert text.count("<math") > 10
     assert "arithmatex" not in text
-    api = (tmp_path / "api/distances.html").read_text()
+    api = (site / "api/distances.html").read_text()
     assert "aswd.distances.build" in api
     assert not re.search(r":(class|math|func):", re.sub(r"<(pre|script).*?</\1>", "", api, flags=re.DOTALL))
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium to search the site in")
+def test_the_search_works_in_pages_opened_from_files(site, tmp_path):
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path}"]
+    address = f"file://{site}/index.html?q=scrambling"
+    command = ["chromium", *options, "--virtual-time-budget=10000", "--dump-dom", address]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    (found,) = re.findall(r'md-search-result__meta">([^<]*)', shown)
+    assert re.fullmatch(r"\d+ matching documents?", found.strip()), found
