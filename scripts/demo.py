@@ -25,7 +25,7 @@ class Progress(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if text.startswith("[") and sys.stderr.isatty():
-            print(f"\r  {text.strip():<60}", end="", file=sys.stderr, flush=True)
+            print(f"\r  {text.strip():<70}\r", end="", file=sys.stderr, flush=True)
         return len(text)
 
 
@@ -43,7 +43,7 @@ def main(output_dir: str = "outputs", *options: str) -> int:
     with contextlib.redirect_stdout(io.StringIO()):
         aswd(["report", where])
     (folder,) = (path.parent for path in Path(output_dir, "artifacts", "flow_main").glob("reference-demo*/summary.json"))
-    print(f"\r{'':<66}\rlog10 of the W2 that is left, means (lower is better); made in {seconds:.0f} s\n")
+    print(f"\nlog10 of the W2 that is left, means (lower is better); made in {seconds:.0f} s\n")
     frame = pandas.read_csv(folder / "table.csv")
     means = frame.pivot(index="label", columns="data", values="mean").sort_values("knot")
     print(table(("", *means.columns), [(name, *(f"{value:.2f}" for value in row)) for name, row in means.iterrows()]))
