@@ -17,6 +17,7 @@ from aswd.artifacts import tables
 from aswd.artifacts.claims import LEVEL, MIN_SEEDS
 from aswd.artifacts.declaration import SCALES, load, order_key
 from aswd.artifacts.drawing import load_drawing
+from aswd.artifacts.papers import Paper
 from aswd.artifacts.reproduction import DIGESTS, FILES, judgement, outcome
 from aswd.artifacts.results import SUFFIX, read_results
 from aswd.config.changes import options_text
@@ -24,8 +25,8 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "metric", "reading", "scale", "changes", "heading", "command"),
-    *("verdicts", "runs", "of"),
+    *("artifact", "title", "number", "caption", "about", "paper", "metric", "reading", "scale", "changes", "heading"),
+    *("command", "verdicts", "runs", "of"),
     *("wall_time", "devices", "revisions", "versions", "settings"),
 )
 
@@ -66,7 +67,7 @@ def _environment() -> Environment:
     )
     templates.filters |= {
         "slug": slug,
-        "number": lambda value: "" if pandas.isna(value) else f"{value:.2f}",
+        "number": lambda value: "" if pandas.isna(value) else tables.number(value),
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
         "markdown": tables.escape_markdown,
@@ -76,7 +77,7 @@ def _environment() -> Environment:
 
 
 def _sections(folder: Path) -> list[dict[str, Any]]:
-    """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
+    """What the page shows of every artifact: in the order of listings, larger scales first."""
     summaries = [(path.parent, summary) for path in sorted(folder.glob("*/*/summary.json")) if (summary := _read(path)) is not None]
     return _ordered([{**summary, **_content(path), "anchor": slug(f"{path.parent.name}-{path.name}")} for path, summary in summaries])
 
@@ -99,9 +100,15 @@ def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any
 
 
 def _ordered(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sections in their order, each with an anchor of its own."""
+    """Sections in their order, each with its paper and an anchor of its own."""
+    sections = [{**section, "paper": Paper(**section["paper"]) if section["paper"] else None} for section in sections]
     rank = {name: -index for index, name in enumerate(SCALES)}
-    sections.sort(key=lambda each: (order_key(each["artifact"], each["number"]), rank.get(each["scale"], 1), each["reading"]))
+
+    def place(section: dict[str, Any]) -> tuple:
+        order = order_key(section["artifact"], section["number"], section["paper"])
+        return order, rank.get(section["scale"], 1), section["reading"]
+
+    sections.sort(key=place)
     anchors: list[str] = []
     for section in sections:
         anchor = section["anchor"]

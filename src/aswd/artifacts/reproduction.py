@@ -156,7 +156,8 @@ class Reproduction:
         write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
         about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")}
         setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
-        summary = {"artifact": artifact.name, **about, **setting, **facts}
+        paper = None if artifact.paper is None else asdict(artifact.paper)
+        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
         write_results(folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
         write_json(folder / "summary.json", {**summary, **outcome(artifact, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))

@@ -88,6 +88,17 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
+def compare(options: argparse.Namespace) -> int:
+    """``aswd compare``."""
+    from aswd.artifacts.compare import compare
+
+    line = _load_plugins(options)
+    filters = [override for override in line.overrides if not override.startswith(("paths.output_dir=", "plugins="))]
+    folder = compare(options.output_dir, filters, options.metric, options.published, line.config_dirs)
+    print(f"Figure and table: {folder}")
+    return 0
+
+
 def wandb_sync(options: argparse.Namespace) -> int:
     """``aswd wandb sync``."""
     from aswd.tracking.sync import sync

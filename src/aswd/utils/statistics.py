@@ -109,9 +109,9 @@ def deviations(values: np.ndarray) -> np.ndarray:
 
 
 def stuck(values: np.ndarray) -> np.ndarray:
-    """Which logarithms (to base ten) are more than one above the lower quartile: runs that ended an order of magnitude above the others."""
+    """Which logarithms (to base ten) are more than one above the smallest: runs that ended an order of magnitude above the best."""
     values = np.asarray(values, dtype=float)
-    return values > np.quantile(values, 0.25, method="lower") + 1
+    return values > values.min() + 1
 
 
 def seeds_for_ranks(differences: np.ndarray, level: float, power: float = 0.8) -> float:
