@@ -7,16 +7,18 @@ import pytest
 
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN
 from aswd.artifacts.declaration import artifact_names, load
+from aswd.artifacts.groups import RunGroup
 from aswd.artifacts.papers import Paper
 from aswd.artifacts.quantities import Quantity
 from aswd.artifacts.report import report
 from aswd.cli.main import main
+from aswd.runs import Run
+from aswd.runs.execution import execute_run
 from aswd.utils.errors import UserError
 from tests.artifacts.test_claims import cell, series, verdict
 from tests.artifacts.test_declaration import MINIMAL, declare
 from tests.artifacts.test_report import write
-
-OTHERS = ["ebsw_flow", "swgg_flow", "qsw_interpolation", "tsw_flow"]
+from tests.runs.small import small_spec
 
 
 def declare_in_paper(folder, paper="title: On slices\nauthors: A. Author\nvenue: ICLR\nyear: 2024\n", name="sliced"):
@@ -85,6 +87,20 @@ def test_quantities_are_made_of_recorded_metrics():
     assert Quantity.of("fid").step is None
 
 
+def test_values_at_a_step_are_those_of_the_record(tmp_path):
+    spec = small_spec(tmp_path, "replicas=2", "task.iterations=3", "task.evaluate_every=100", "task.evaluate_at=[2]", "task.images=false")
+    execute_run(spec)
+    group = RunGroup("knot", "A", {seed: Run.of(spec, seed) for seed in (0, 1)})
+    w2 = {step: {seed: run.metrics().set_index("step")["w2"][step] for seed, run in group.runs.items()} for step in (2, 3)}
+    assert group.values("w2_squared@2") == pytest.approx({seed: value**2 for seed, value in w2[2].items()})
+    assert group.values("log10_w2_squared") == pytest.approx({seed: 2 * np.log10(value) for seed, value in w2[3].items()})
+    assert group.values("log10_w2") == pytest.approx(group.values("log10_w2@3"))
+    assert group.values("w2@50") == group.values("fid@2") == group.values("fid_squared") == {}
+    steps, values = group.curves("w2_squared")
+    assert steps.tolist() == [1, 2, 3]
+    assert values[1].tolist() == list(group.values("w2_squared@2").values())
+
+
 @pytest.mark.parametrize(
     ("claim", "centres", "expected"),
     [
@@ -102,12 +118,3 @@ def test_claims_on_made_up_numbers(claim, centres, expected):
     shared = series(0, spread=0.05)
     finals = {label: centre + shared + series(0, spread=0.02, seed=1 + index) for index, (label, centre) in enumerate(centres.items())}
     assert verdict(claim, [cell("knot", label, log10_w2=values) for label, values in finals.items()]) == expected
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_the_smoke_scale_runs(name, tmp_path):
-    """And its table has the metric at the given steps where the scale evaluates there."""
-    assert main(["reproduce", name, "--scale", "smoke", f"paths.output_dir={tmp_path}"]) == 0
-    (folder,) = (tmp_path / "artifacts" / name).iterdir()
-    assert all((folder / file).stat().st_size for file in ("figure.png", "table.csv", "curves.csv"))
-    assert json.loads((folder / "summary.json").read_text())["paper"]["title"]
