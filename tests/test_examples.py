@@ -18,7 +18,7 @@ from aswd.utils import plugins
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples" / "aswd_example"
 SMALL = {  # the gallery's scripts at a small size, and what must hold of what they return
-    "flow": ({"steps": 60, "points": 30}, lambda w2: max(w2.values()) < 1),
+    "flow": ({"steps": 30, "points": 20}, lambda w2: max(w2.values()) < 1),
     "own_distance": ({"steps": 60, "points": 20}, lambda w2: all(values[-1] < 0.8 * values[0] for values in w2.values())),
     "color_transfer": ({"colors": 20, "steps": 10, "thin": 16}, lambda moved: min(moved.values()) > 0.05),
     "barycenter": ({"steps": 60, "points": 20, "grid": 2}, lambda particles: particles.shape == (6, 20, 2)),
