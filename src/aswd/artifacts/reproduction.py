@@ -210,14 +210,19 @@ def outcome(artifact: Artifact, frame: pandas.DataFrame, verdicts: list[Verdict]
 
 def withhold(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts, or why there are none."""
+    reasons = [_no_verdict(artifact, scale, cells, verdict.claim) for verdict in verdicts]
+    return [replace(each, verdict=NONE, numbers=why) if why else each for each, why in zip(verdicts, reasons, strict=True)]
+
+
+def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], claim: str) -> str | None:
+    """Why a claim is not judged; ``None`` where it is."""
+    judges = artifact.scale(scale).judges
+    if not judges:
+        return f"the scale {scale} checks that everything runs, and cannot judge"
+    if isinstance(judges, tuple) and claim not in judges:
+        return f"the scale {scale} judges {', '.join(judges)} only"
     seeds = min((len(cell.seeds) for cell in cells), default=0)
-    if not artifact.scale(scale).judges:
-        why = f"the scale {scale} checks that everything runs, and cannot judge"
-    elif seeds < MIN_SEEDS:
-        why = f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}"
-    else:
-        return verdicts
-    return [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
+    return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
 
 
 def _public(summary: dict[str, Any]) -> dict[str, Any]:
