@@ -69,7 +69,8 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
     verdicts = judge(artifact.claims, cells, artifact.metric, str(artifact.file))
-    reproduction.write(figure, frame, _curves(cells, artifact.metric), verdicts, _facts(cells))
+    views = reproduction.drawing.views(artifact, cells)
+    reproduction.write(figure, frame, _curves(cells, artifact.metric), views, verdicts, _facts(cells))
     return code
 
 
@@ -85,7 +86,7 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     measurement = reproduction.drawing.measure(artifact, scale, reproduction.reading, reproduction.heading)
     facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
     verdicts = [verdict for verdict in measurement.verdicts if verdict.claim in artifact.claims]
-    reproduction.write(measurement.figure, measurement.table, measurement.curves, verdicts, facts)
+    reproduction.write(measurement.figure, measurement.table, measurement.curves, measurement.views, verdicts, facts)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +19,7 @@ from aswd.artifacts.cells import Cell, cells
 from aswd.artifacts.claims import MIN_SEEDS, NONE, Verdict, load_claim
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
+from aswd.artifacts.views import View
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.schemas import TrainerConfig
@@ -26,7 +28,7 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_atomically, write_json, write_text
 from aswd.utils.tables import table
 
-FILES = ("figure.png", "table.csv", "table.md", "table.tex", "summary.json")  # what the report reads, with digests in DIGESTS
+FILES = ("figure.png", "table.csv", "table.md", "table.tex", "views.json", "summary.json")  # what the report reads, with digests in DIGESTS
 DIGESTS = "digests.json"
 _NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
 _NEUTRAL = frozenset(each.name for each in fields(TrainerConfig) if each.metadata.get("neutral", False))  # of the trainer
@@ -149,13 +151,22 @@ class Reproduction:
             return f"the scale {self.scale} checks that everything runs, and cannot judge"
         return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
 
-    def write(self, figure: Figure, frame: pandas.DataFrame, curves: pandas.DataFrame, verdicts: list[Verdict], facts: dict) -> None:
+    def write(
+        self,
+        figure: Figure,
+        frame: pandas.DataFrame,
+        curves: pandas.DataFrame,
+        views: list[View],
+        verdicts: list[Verdict],
+        facts: dict[str, Any],
+    ) -> None:
         """Write figure, data, tables and ``summary.json``, and print the verdicts.
 
         Args:
             figure: as PNG and PDF.
             frame: final values.
             curves: the data behind the figure.
+            views: what the page shows.
             verdicts: on the claims.
             facts: time, devices, versions and settings of the runs.
         """
@@ -166,12 +177,13 @@ class Reproduction:
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
+        write_text(folder / "views.json", json.dumps(views, separators=(",", ":"), allow_nan=False))
         write_text(folder / "table.md", tables.markdown(frame))
         write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
         rows = frame[frame["metric"] == artifact.metric]
         summary = {
             "artifact": artifact.name,
-            **{name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")},
+            **{name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "task", "metric")},
             "reading": self.reading,
             "scale": self.scale,
             "changes": self.changes,

@@ -16,6 +16,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from aswd.artifacts import tables
+from aswd.artifacts import views as report_views
 from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, MIN_SEEDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
 from aswd.artifacts.drawing import Measurement
@@ -112,6 +113,17 @@ def _draw(scale: Scale, reading: str, views: dict[str, list[View]], heading: str
     return figure
 
 
+def _histograms(views: dict[str, list[View]]) -> list[report_views.View]:
+    """The share of directions by 1-D distance, of every seed."""
+    edges = np.histogram_bin_edges(np.concatenate([view.separation for each in views.values() for view in each]), 60)
+    series = []
+    for label, each in views.items():
+        shares = np.stack([np.histogram(view.separation, edges)[0] / len(view.separation) for view in each], 1)
+        series.append(report_views.curve(label, (edges[1:] + edges[:-1]) / 2, shares, range(len(each))))
+    panel = report_views.panel("100 dimensions", "1-D distance in units of the spread", "share of directions", series)
+    return report_views.curves("Separation of two Gaussians along random directions", [panel])
+
+
 def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measurement:
     """The first figure: distances between the projections of two clouds, for every seed, direction and label."""
     views = _views(scale, reading)
@@ -125,4 +137,4 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
         ]
     )
     table = tables.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
-    return Measurement(_draw(scale, reading, views, heading), table, curves, [_p1(shares)])
+    return Measurement(_draw(scale, reading, views, heading), table, curves, [_p1(shares)], _histograms(views))

@@ -12,10 +12,11 @@ import torch
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from aswd.artifacts import tables
+from aswd.artifacts import tables, views
 from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.artifacts.drawing import Measurement
+from aswd.artifacts.views import View
 from aswd.distances import build, options
 from aswd.utils.timing import time_rounds
 
@@ -58,7 +59,8 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
     points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
     curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])
     exponents = {label: exponent(sizes, values) for label, values in medians.items()}
-    return Measurement(_draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True), curves, [_m2(sizes, exponents)])
+    figure, table = _draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True)
+    return Measurement(figure, table, curves, [_m2(sizes, exponents)], _views(sizes, times, labels))
 
 
 def exponent(sizes: list[int], seconds: np.ndarray) -> float:
@@ -83,6 +85,14 @@ def _m2(sizes: list[int], exponents: dict[str, float]) -> Verdict:
     # Small sizes grow slower than N log N, since constant costs dominate; faster would be another law.
     verdict = HOLDS if max(judged) < 1 + TOLERANCE else FAILS
     return Verdict("M2", text, verdict, f"exponents of t / log N over N = {sizes[0]} to {sizes[-1]}: {numbers}")
+
+
+def _views(sizes: list[int], times: dict[tuple[int, str], list[float]], labels: list[str]) -> list[View]:
+    """Seconds against the number of samples, with those of every round."""
+    rounds = {label: np.array([times[n, label] for n in sizes]) for label in labels}
+    series = [views.curve(label, np.array(sizes), each, range(each.shape[1]), average="median") for label, each in rounds.items()]
+    panel = views.panel("", "samples per side", "seconds, forward and backward", series, x_scale="log", y_scale="log")
+    return views.curves("Time", [panel], each="round", average="median")
 
 
 def _draw(sizes: list[int], medians: dict[str, np.ndarray], exponents: dict[str, float], heading: str) -> Figure:
