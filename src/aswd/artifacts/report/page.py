@@ -1,0 +1,168 @@
+"""The page of ``aswd report``: everything in one file, from the folders of the artifacts."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from PIL import Image
+from plotly.offline import get_plotlyjs
+
+from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS, OPEN
+from aswd.artifacts.declaration import SCALES, order_key
+from aswd.artifacts.reproduction import DIGESTS, FILES
+from aswd.artifacts.tables import escape_markdown, markdown_code
+from aswd.artifacts.views import data_address
+from aswd.config.changes import options_text
+from aswd.utils.errors import UserError
+from aswd.utils.files import find_damage, read_bytes, read_json, write_text
+
+NEEDED = (
+    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "command", "verdicts", "runs"),
+    *("of", "wall_time", "devices", "revisions", "versions", "settings"),
+)
+_HERE = Path(__file__).parent
+_SCRIPTS = ("page.js", "views.js")
+MAX_WIDTH = 1600  # of a figure, in pixels
+
+
+def report(output_dir: Path | str) -> Path:
+    """Write ``report/index.html``, ``report.md`` and ``tables.tex`` from the artifacts in ``output_dir``.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        UserError: there are no artifacts.
+    """
+    sections = read_sections(Path(output_dir))
+    if not sections:
+        raise UserError(f"there is no artifact in {output_dir} yet: aswd reproduce flow_main --scale smoke makes one")
+    folder = Path(output_dir, "report")
+    write_text(folder / "index.html", page(sections))
+    write_text(folder / "report.md", _environment().get_template("report.md.j2").render(sections=sections) + "\n")
+    write_text(folder / "tables.tex", "\n".join(section["latex"] for section in sections))
+    return folder / "index.html"
+
+
+def page(sections: list[dict[str, Any]], live: bool = False) -> str:
+    """The page, which needs nothing else; ``live`` is for one that is served, and follows the sweeps."""
+    scripts = (*_SCRIPTS, "live.js") if live else _SCRIPTS
+    verdicts = {verdict["verdict"] for section in sections for verdict in section["verdicts"]}
+    filters = {
+        "paper": sorted({section["paper"] for section in sections} - {""}),
+        "task": sorted({section["task"] for section in sections}),
+        "verdict": sorted(verdicts),
+    }
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            sections=sections,
+            live=live,
+            filters={name: values for name, values in filters.items() if values},
+            css=(_HERE / "page.css").read_text(encoding="utf-8"),
+            scripts="".join((_HERE / name).read_text(encoding="utf-8") for name in scripts),
+            # A quarter of the size; the browser unpacks it.
+            plotly=base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode(),
+            confidence=f"{100 * CONFIDENCE:g} %",
+            seeds=MIN_SEEDS,
+        )
+        + "\n"
+    )
+
+
+def _environment() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+    )
+    templates.filters |= {
+        "slug": slug,
+        "number": format_number,
+        "options": options_text,
+        "pretty": lambda value: json.dumps(value, indent=1),
+        "markdown": escape_markdown,
+        "code": markdown_code,
+    }
+    return templates
+
+
+def format_number(value: Any) -> str:
+    """A number of a table; nothing for none.
+
+    >>> [format_number(value) for value in (0.5, -12.345, 1.2e-05, float("nan"))]
+    ['0.50', '-12.35', '1.2e-05', '']
+    """
+    if pandas.isna(value):
+        return ""
+    return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def compare(row: dict[str, Any]) -> str:
+    """How the published value of a row lies to our interval; nothing where there is no published value or none of ours."""
+    if pandas.isna(row["published"]) or not row["n"]:
+        return ""
+    if row["n"] < MIN_SEEDS:
+        return OPEN
+    return "ours is higher" if row["published"] < row["low"] else "ours is lower" if row["published"] > row["high"] else "within interval"
+
+
+def read_sections(output_dir: Path) -> list[dict[str, Any]]:
+    """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
+    found = sorted((output_dir / "artifacts").glob("*/*/summary.json"))
+    summaries = [(path.parent, summary) for path in found if (summary := _read(path)) is not None]
+    rank = {name: -index for index, name in enumerate(SCALES)}
+    summaries.sort(key=lambda each: (order_key(each[1]["artifact"], each[1]["number"]), rank.get(each[1]["scale"], 1), each[1]["reading"]))
+    anchors: list[str] = []
+    for path, _ in summaries:
+        anchor = slug(f"{path.parent.name}-{path.name}")
+        anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
+    return [
+        {"paper": "", **summary, **_content(path), "anchor": anchor} for (path, summary), anchor in zip(summaries, anchors, strict=True)
+    ]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A summary, if everything that the page shows is there."""
+    summary, expected = read_json(path) or {}, read_json(path.with_name(DIGESTS)) or {}
+    missing = [name for name in NEEDED if name not in summary] or [DIGESTS for name in FILES if name not in expected]
+    damage = f"{missing[0]} is missing" if missing else find_damage(path.parent, expected)
+    if damage is not None:
+        print(f"aswd: {path.parent} is left out: {damage} (aswd reproduce makes it again)", file=sys.stderr)
+        return None
+    return summary
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """Figure, tables and views of an artifact."""
+    rows = pandas.read_csv(folder / "table.csv", keep_default_na=False, na_values=[""]).to_dict("records")
+    with Image.open(io.BytesIO(read_bytes(folder / "figure.png"))) as figure:
+        figure.thumbnail((MAX_WIDTH, 4 * MAX_WIDTH))
+        address = data_address(figure.convert("RGB"))
+    return {
+        "figure": address,
+        "views": json.loads((folder / "views.json").read_text(encoding="utf-8")),
+        "rows": [{**row, "comparison": compare(row)} for row in rows],
+        "csv": (folder / "table.csv").read_text(encoding="utf-8"),
+        "table": (folder / "table.md").read_text(encoding="utf-8"),
+        "latex": (folder / "table.tex").read_text(encoding="utf-8"),
+    }
+
+
+def slug(text: str) -> str:
+    """Text as part of an address or a class: letters, digits, dots, underscores and hyphens.
+
+    >>> slug("does not hold"), slug('a"><b>')
+    ('does-not-hold', 'a-b')
+    """
+    return re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip("-") or "unnamed"
