@@ -119,7 +119,9 @@ class Browser:
         """Press a key."""
         text = {"text": {"Enter": "\r"}.get(key, key)} if key in ("Enter", " ") else {}
         for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code="Space" if key == " " else key, windowsVirtualKeyCode=_KEYS[key], **text)
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, code="Space" if key == " " else key, windowsVirtualKeyCode=_KEYS[key], **text
+            )
 
     def screenshot(self, path):
         """Save what the window shows as PNG."""

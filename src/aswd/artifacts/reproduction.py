@@ -189,6 +189,7 @@ class Reproduction:
             "changes": self.changes,
             "command": self.command,
             "verdicts": [asdict(verdict) for verdict in verdicts],
+            "no_verdict": self.no_verdict,
             "runs": int(rows["n"].sum()),
             "of": int(rows["of"].sum()),
             **facts,

@@ -24,6 +24,7 @@ View = dict[str, Any]
 MAX_STEPS = 150  # of a curve
 MAX_FRAMES, MAX_PARTICLES, MAX_TARGET, MAX_MOVING = 24, 120, 250, 24  # of particles: steps, points of each and of the target, cells
 MAX_POINTS = 1000  # of a cloud
+ROOM = 1.3  # of the box of moving particles, beyond where they end
 _UNIT = 32000  # half the side of the box that holds particles, as they are packed
 
 
@@ -137,7 +138,9 @@ def moving(
         steps[label] = [every[index] for index in chosen]
         moved[label] = plane(points[chosen][:, thin(points.shape[1], MAX_PARTICLES)])
     still = [] if target is None else [plane(target[thin(len(target), MAX_TARGET)])]
-    centre, half = box([*moved.values(), *still])
+    # What starts far away comes into the box later.
+    centre, half = box([*(each[-1] for each in moved.values()), *still])
+    half *= ROOM
     union = list(dict.fromkeys(step for each in steps.values() for step in each))
     return {
         "title": title,
@@ -186,5 +189,5 @@ def box(groups: Sequence[np.ndarray]) -> tuple[np.ndarray, float]:
 
 
 def pack_points(points: np.ndarray, centre: np.ndarray, half: float) -> dict[str, Any]:
-    """Points within a square, as integers from -32000 to 32000."""
-    return pack(((points - centre) / half * _UNIT).round(), "<i2")
+    """Points as integers that are at most 32000 within a square; those outside are put at its edge."""
+    return pack(np.clip((points - centre) / half * _UNIT, -_UNIT, _UNIT).round(), "<i2")

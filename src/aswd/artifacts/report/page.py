@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from PIL import Image
 from plotly.offline import get_plotlyjs
 
-from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS, OPEN
+from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS, NONE, OPEN
 from aswd.artifacts.declaration import SCALES, order_key
 from aswd.artifacts.reproduction import DIGESTS, FILES
 from aswd.artifacts.tables import escape_markdown, markdown_code
@@ -26,8 +26,8 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "command", "verdicts", "runs"),
-    *("of", "wall_time", "devices", "revisions", "versions", "settings"),
+    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "command", "verdicts"),
+    *("no_verdict", "runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
 )
 _HERE = Path(__file__).parent
 _SCRIPTS = ("page.js", "views.js")
@@ -109,7 +109,7 @@ def format_number(value: Any) -> str:
 
 
 def compare(row: dict[str, Any]) -> str:
-    """How the published value of a row lies to our interval; nothing where there is no published value or none of ours."""
+    """How our interval lies to the published value of a row; nothing where one of them is missing."""
     if pandas.isna(row["published"]) or not row["n"]:
         return ""
     if row["n"] < MIN_SEEDS:
@@ -127,9 +127,13 @@ def read_sections(output_dir: Path) -> list[dict[str, Any]]:
     for path, _ in summaries:
         anchor = slug(f"{path.parent.name}-{path.name}")
         anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
-    return [
+    sections = [
         {"paper": "", **summary, **_content(path), "anchor": anchor} for (path, summary), anchor in zip(summaries, anchors, strict=True)
     ]
+    for section in sections:
+        for row in section["rows"]:
+            row["comparison"] = NONE if section["no_verdict"] and pandas.notna(row["published"]) else compare(row)
+    return sections
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -152,7 +156,7 @@ def _content(folder: Path) -> dict[str, Any]:
     return {
         "figure": address,
         "views": json.loads((folder / "views.json").read_text(encoding="utf-8")),
-        "rows": [{**row, "comparison": compare(row)} for row in rows],
+        "rows": rows,
         "csv": (folder / "table.csv").read_text(encoding="utf-8"),
         "table": (folder / "table.md").read_text(encoding="utf-8"),
         "latex": (folder / "table.tex").read_text(encoding="utf-8"),
