@@ -26,14 +26,25 @@ class Scaled(torch.nn.Module):
 
 
 def test_a_scale_may_have_a_part_of_the_data_and_a_series_a_reading_of_its_own():
-    ablation = load("ablation_maps")
-    assert len(ablation.data) == 8
-    assert {cell.data for cell in cells(ablation, "laptop", "reference")} == {"swiss_roll", "knot"}
-    assert {cell.data for cell in cells(ablation, "paper", "reference")} == set(ablation.data)
+    readings = load("readings")
+    assert len(readings.data) == 8
+    assert {cell.data for cell in cells(readings, "laptop", "reference")} == set(load("flow_main").data)
+    assert {cell.data for cell in cells(readings, "paper", "reference")} == set(readings.data)
     keys = {cell.label: cell.config.key for cell in cells(load("readings"), "laptop", "reference") if cell.data == "knot"}
     main = {reading: cells(load("flow_main"), "laptop", reading) for reading in READINGS}
     ours = {reading: cell.config.key for reading in READINGS for cell in main[reading] if (cell.data, cell.label) == ("knot", "ASWD")}
     assert {"reference": keys["ASWD"], "paper": keys["ASWD (paper)"], "algorithm1": keys["ASWD (algorithm1)"]} == ours
+
+
+def test_the_ablations_of_the_flow_share_their_runs():
+    full = {(cell.data, cell.config.key) for cell in cells(load("flow_full"), "laptop", "reference")}
+    for name in ("ablation_lambda", "ablation_dimension", "ablation_maps", "ablation_max_gswnn_penalty", "ablation_penalty"):
+        found = {(cell.data, cell.label): (cell.data, cell.config.key) for cell in cells(load(name), "laptop", "reference")}
+        assert {key for (_, label), key in found.items() if not label.startswith("ASWD") and "penalty" not in label} <= full
+        assert len(full & set(found.values())) >= 8
+    keys = {cell.label: cell.config.key for cell in cells(load("ablation_lambda"), "laptop", "reference") if cell.data == "knot"}
+    assert ("knot", keys["ASWD lambda=0.05/|y|"]) in full  # the reading's own
+    assert len(set(keys.values())) == len(keys)
 
 
 def test_scales_and_readings_share_keys_only_if_the_numbers_are_the_same():

@@ -10,10 +10,11 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 
+from aswd.artifacts.claims import OPEN
 from aswd.artifacts.declaration import artifact_names, artifacts, load
 from aswd.artifacts.drawing.curves import curve
 from aswd.artifacts.forecast import _amount
-from aswd.artifacts.reproduction import Reproduction
+from aswd.artifacts.reproduction import Reproduction, judgement
 from aswd.cli.main import main
 from aswd.runs.locks import Locks
 from aswd.runs.store import RECORD_FILES
@@ -241,9 +242,11 @@ def test_a_scale_that_cannot_judge_does_not_and_the_report_says_so(tmp_path, cap
     assert 'class="verdict no-verdict">no verdict</td>' in text
     assert "never on fewer than 5 seeds" in text
     assert not {"holds", "does-not-hold", "not-decided"} & set(re.findall(r'class="verdict ([^"]*)"', text))
-    (laptop,) = (Reproduction(load("flow_main"), "laptop", "reference", [f"replicas={count}"]).no_verdict for count in (4,))
-    assert laptop == "4 seeds; claims are judged on at least 5"
-    assert Reproduction(load("flow_main"), "laptop", "reference").no_verdict is None
+    four = Reproduction(load("flow_main"), "laptop", "reference", ["replicas=4", f"paths.output_dir={tmp_path}"]).cells
+    verdicts, _ = judgement(load("flow_main"), "laptop", four)
+    assert {verdict.numbers for verdict in verdicts} == {"4 seeds; claims are judged on at least 5"}
+    five = Reproduction(load("flow_main"), "laptop", "reference", [f"paths.output_dir={tmp_path}"]).cells
+    assert {verdict.verdict for verdict in judgement(load("flow_main"), "laptop", five)[0]} == {OPEN}
     assert all(not artifact.scale("smoke").judges for artifact in artifacts())
 
 
@@ -292,7 +295,7 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
     assert f"about {seconds:.0f} s of {result['device']}, by similar runs in the store" in out
     assert main(["reproduce", "ablation_max_gswnn_penalty", "--scale", "laptop", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
-    seconds = 2 * 5 * result["wall_time"] * 2000 / 4 * 250 / 25 * 50 / 20  # by iterations, samples and directions
+    seconds = 8 * 20 * result["wall_time"] * 2000 / 4 * 500 / 25 * 100 / 20  # by iterations, samples and directions
     assert f"about {_amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
 
 

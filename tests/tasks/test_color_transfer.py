@@ -13,7 +13,7 @@ from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.palettes import cluster
 from aswd.data.photograph_files import read_photograph
 from aswd.runs.execution import execute_run
-from aswd.tasks.color_figures import gradient_similarity, new_colours, small
+from aswd.tasks.color_figures import gradient_similarity, new_colours, sharpness_and_contrast, small
 from aswd.utils.errors import UserError
 from tests.runs.test_execution import cut_off, metrics_of
 
@@ -65,6 +65,7 @@ def test_every_distance_repaints_the_image_by_its_alignment(tmp_path, pair, dist
     assert final["w2"] == pytest.approx(np.sqrt(ot.emd2(*weights, cost)), rel=1e-4)
     assert final["w2_of_centres"] == pytest.approx(np.sqrt(ot.emd2([], [], cost)), rel=1e-4, abs=1e-6)
     assert -1 <= final["gradient_similarity"] <= 1
+    assert {"sharpness", "contrast"} <= set(final)
     assert ("learned_norm" in final) == (distance not in ("swd", "gswd_poly3", "gswd_circular", "wasserstein"))
     assert done.result["steps"] == (3 if distance in ("max_swd", "max_gswd_nn1", "dswd", "aswd") else 1)
     assert Image.open(done.folder / "images" / "side_by_side.png").height > 360
@@ -189,6 +190,17 @@ def test_the_similarity_of_gradients():
     inverted = image.repainted(image.colours**3).pixels / 255 @ [0.299, 0.587, 0.114]
     lengths = [np.hypot(np.diff(plane, axis=1)[:-1], np.diff(plane, axis=0)[:, :-1]).ravel() for plane in (levels, inverted)]
     assert gradient_similarity(image, image.colours**3) == pytest.approx(np.corrcoef(*lengths)[0, 1], abs=0.01)
+
+
+def test_sharpness_and_contrast():
+    image = read_photograph("chelsea")
+    plane = image.pixels @ [0.299, 0.587, 0.114] / 255
+    sharpness, contrast = sharpness_and_contrast(image, image.colours)
+    lengths = np.hypot(np.diff(plane, axis=1)[:-1], np.diff(plane, axis=0)[:, :-1])
+    assert sharpness == pytest.approx(lengths.mean(), rel=0.01)
+    assert contrast == pytest.approx(plane.std(), rel=1e-3)
+    assert sharpness_and_contrast(image, 0.2 + 0.3 * image.colours) == pytest.approx((0.3 * sharpness, 0.3 * contrast), rel=1e-4)
+    assert sharpness_and_contrast(image, np.full_like(image.colours, 0.5)) == pytest.approx((0, 0), abs=1e-6)
 
 
 def test_small_images_are_at_most_256_wide(tmp_path):

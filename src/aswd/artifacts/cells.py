@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from aswd.artifacts.declaration import Artifact, Scale, Series
+from aswd.artifacts.groups import Runs
 from aswd.config import config_dir
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.published import load_rules, published_task
 from aswd.config.run import RunConfig
 from aswd.data.registry import DATA
 from aswd.distances import READINGS, available, options
-from aswd.runs import Run, RunState
+from aswd.runs import Run
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import config_dirs as plugin_config_dirs
 
@@ -24,7 +24,7 @@ _OF_THE_ARTIFACT = ("task", "data", "distance", "reading")  # groups that an ove
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Runs):
     """One data set and one series of an artifact: the runs of all seeds."""
 
     data: str
@@ -35,47 +35,6 @@ class Cell:
     def runs(self) -> dict[int, Run]:
         """The records of all seeds."""
         return {seed: Run.of(self.config, seed) for seed in self.config.seeds}
-
-    @property
-    def done(self) -> list[int]:
-        """The seeds that are done, with an intact record."""
-        return [seed for seed, run in self.runs.items() if run.record is not None]
-
-    def finals(self, metric: str) -> dict[int, float]:
-        """The final value of every seed that is done."""
-        results = {seed: run.result for seed, run in self.runs.items()}
-        return {seed: result["final"][metric] for seed, result in results.items() if metric in result.get("final", {})}
-
-    def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """The history of a metric.
-
-        Args:
-            metric: its name; ``log10_w2`` is the logarithm of ``w2``.
-
-        Returns:
-            Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
-            the metric was not evaluated are left out.
-        """
-        column = metric.removeprefix("log10_")
-        frames = [self.runs[seed].metrics() for seed in self.done]
-        frames = [frame[["step", column]].dropna() for frame in frames if column in frame]
-        if not frames:
-            return None
-        values = np.stack([frame[column].to_numpy() for frame in frames], 1)
-        values = np.log10(np.maximum(values, np.finfo(float).tiny)) if column != metric else values
-        return frames[0]["step"].to_numpy(), values
-
-    def samples(self, seed: int) -> dict[str, np.ndarray]:
-        """The final samples of a seed that is done."""
-        return self.runs[seed].samples()
-
-    def failures(self) -> dict[int, str]:
-        """The reasons of the seeds that failed."""
-        return {seed: run.status["reason"] for seed, run in self.runs.items() if run.state is RunState.FAILED}
-
-    def damages(self) -> dict[int, str]:
-        """What is wrong with the records that are damaged."""
-        return {seed: damage for seed, run in self.runs.items() if (damage := run.damage()) is not None}
 
 
 def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> list[Cell]:

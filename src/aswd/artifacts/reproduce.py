@@ -12,7 +12,6 @@ import pandas
 
 from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.claims import judge
 from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import forecast
 from aswd.artifacts.reproduction import Reproduction
@@ -68,9 +67,8 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     _report_missing(cells, artifact.metric)
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
-    verdicts = judge(artifact.claims, cells, artifact.metric, str(artifact.file))
     views = reproduction.drawing.views(artifact, cells)
-    reproduction.write(figure, frame, _curves(cells, artifact.metric), views, verdicts, _facts(cells))
+    reproduction.write(figure, _curves(cells, artifact.metric), views, cells, _facts(cells))
     return code
 
 
@@ -85,8 +83,7 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     start = time.perf_counter()
     measurement = reproduction.drawing.measure(artifact, scale, reproduction.reading, reproduction.heading)
     facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
-    verdicts = [verdict for verdict in measurement.verdicts if verdict.claim in artifact.claims]
-    reproduction.write(measurement.figure, measurement.table, measurement.curves, measurement.views, verdicts, facts)
+    reproduction.write(measurement.figure, measurement.curves, measurement.views, measurement.cells, facts)
     return 0
 
 
@@ -131,7 +128,7 @@ def _report_missing(cells: list[Cell], metric: str) -> None:
     for run, damage in ((cell.runs[seed], damage) for cell in cells for seed, damage in cell.damages().items()):
         print(f"aswd: the record in {run.folder} is damaged ({damage}) and left out", file=sys.stderr)
     wanted, done = sum(len(cell.config.seeds) for cell in cells), sum(len(cell.done) for cell in cells)
-    without = done - sum(len(cell.finals(metric)) for cell in cells)
+    without = done - sum(len(cell.values(metric)) for cell in cells)
     if without:
         why = "they were run without it, or by another version"
         print(f"aswd: {without} runs have no {metric} and are left out: {why} (force=true runs them again)", file=sys.stderr)

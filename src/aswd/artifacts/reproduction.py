@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell, cells
-from aswd.artifacts.claims import MIN_SEEDS, NONE, Verdict, load_claim
+from aswd.artifacts.claims import MIN_SEEDS, NONE, Evidence, Verdict, judge, load_claim
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
+from aswd.artifacts.groups import Runs
+from aswd.artifacts.results import SUFFIX, Numbers, numbers, write_results
 from aswd.artifacts.views import View
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
@@ -60,18 +62,13 @@ class Reproduction:
         """
         self.artifact.scale(self.scale)
         register_plugins(CommandLine(list(self.overrides)))  # which may bring drawings and claims
-        drawing = self.drawing
-        if drawing.measure is None:
-            for name in self.artifact.claims:
-                load_claim(name, str(self.artifact.file))
+        for name in self.artifact.claims:
+            load_claim(name, str(self.artifact.file))
+        if self.drawing.measure is None:
             self.cells  # noqa: B018  composes and checks them
             return
         if self.reading not in READINGS:
             raise UserError(f"reading must be one of {', '.join(map(repr, READINGS))}; got {self.reading!r}")
-        for name in self.artifact.claims:
-            if name not in drawing.claims:
-                known = ", ".join(drawing.claims)
-                raise UserError(f"{self.artifact.file}: claims must be of {known} for draw: {self.artifact.draw}; got {name!r}")
         for override in self.overrides:
             if _option(override) not in _NO_CHANGE:
                 raise UserError(f"{override} must be left out: {self.artifact.name} has no runs that it could change")
@@ -142,37 +139,20 @@ class Reproduction:
         arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *folders, *self.overrides]
         return shlex.join(["aswd", "reproduce", *arguments])
 
-    @property
-    def no_verdict(self) -> str | None:
-        """Why no claim is judged; ``None`` where claims are."""
-        scale = self.artifact.scale(self.scale)
-        seeds = min((len(cell.config.seeds) for cell in self.cells), default=scale.seeds)
-        if not scale.judges:
-            return f"the scale {self.scale} checks that everything runs, and cannot judge"
-        return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
-
     def write(
-        self,
-        figure: Figure,
-        frame: pandas.DataFrame,
-        curves: pandas.DataFrame,
-        views: list[View],
-        verdicts: list[Verdict],
-        facts: dict[str, Any],
+        self, figure: Figure, curves: pandas.DataFrame, views: list[View], cells: Sequence[Runs | Numbers], facts: dict[str, Any]
     ) -> None:
-        """Write figure, data, tables and ``summary.json``, and print the verdicts.
+        """Judge the claims; write figure, data, tables, the numbers of every seed and ``summary.json``, and print the verdicts.
 
         Args:
             figure: as PNG and PDF.
-            frame: final values.
             curves: the data behind the figure.
             views: what the page shows.
-            verdicts: on the claims.
+            cells: the runs, or what was measured instead.
             facts: time, devices, versions and settings of the runs.
         """
-        folder, artifact = self.folder, self.artifact
-        if (why := self.no_verdict) is not None:
-            verdicts = [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
+        folder, artifact, frame = self.folder, self.artifact, tables.table(self.artifact, cells)
+        verdicts, quantities = judgement(artifact, self.scale, cells)
         for name in ("figure.png", "figure.pdf"):
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
         write_text(folder / "table.csv", frame.to_csv(index=False))
@@ -180,25 +160,56 @@ class Reproduction:
         write_text(folder / "views.json", json.dumps(views, separators=(",", ":"), allow_nan=False))
         write_text(folder / "table.md", tables.markdown(frame))
         write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
-        rows = frame[frame["metric"] == artifact.metric]
-        summary = {
-            "artifact": artifact.name,
-            **{name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "task", "metric")},
-            "reading": self.reading,
-            "scale": self.scale,
-            "changes": self.changes,
-            "command": self.command,
-            "verdicts": [asdict(verdict) for verdict in verdicts],
-            "no_verdict": self.no_verdict,
-            "runs": int(rows["n"].sum()),
-            "of": int(rows["of"].sum()),
-            **facts,
-        }
-        write_json(folder / "summary.json", summary)
+        about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "task", "metric")}
+        setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
+        summary = {"artifact": artifact.name, **about, **setting, **facts}
+        write_results(folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
+        write_json(folder / "summary.json", {**summary, **outcome(artifact, self.scale, cells, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
         print(f"Figure, tables and verdicts: {folder}")
+
+
+def judgement(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -> tuple[list[Verdict], list[str]]:
+    """The verdicts on the claims of an artifact, and the quantities that they and its tables are made of."""
+    evidence = Evidence(cells, artifact.metric, artifact.published)
+    verdicts = judge(artifact.claims, evidence, str(artifact.file))
+    if (why := _no_verdict(artifact, scale, cells)) is not None:
+        verdicts = [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
+    return verdicts, list(dict.fromkeys([artifact.metric, *artifact.also, *evidence.asked]))
+
+
+def outcome(
+    artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], frame: pandas.DataFrame, verdicts: list[Verdict]
+) -> dict[str, Any]:
+    """The part of a summary that follows from the numbers."""
+    rows = frame[frame["metric"] == artifact.metric]
+    return {
+        "verdicts": [asdict(verdict) for verdict in verdicts],
+        "no_verdict": _no_verdict(artifact, scale, cells),
+        "runs": int(rows["n"].sum()),
+        "of": int(rows["of"].sum()),
+    }
+
+
+def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -> str | None:
+    """Why no claim is judged; ``None`` where claims are."""
+    if not artifact.scale(scale).judges:
+        return f"the scale {scale} checks that everything runs, and cannot judge"
+    seeds = min((len(cell.seeds) for cell in cells), default=0)
+    return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
+
+
+def _public(summary: dict[str, Any]) -> dict[str, Any]:
+    """A summary without what concerns this machine alone: folders, launchers and the like."""
+    words = [word for word in shlex.split(summary["command"]) if _option(word) != "paths.output_dir"]
+    sections = ("task", "data", "distance", "reading", "trainer")
+    settings = {
+        label: {section: content[section] for section in sections} if "task" in content else content
+        for label, content in summary["settings"].items()
+    }
+    return {**summary, "command": shlex.join(words), "settings": settings}
 
 
 def _is_neutral(override: str) -> bool:

@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas
 
-from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
-from aswd.utils.statistics import mean_and_band
+from aswd.artifacts.groups import Runs
+from aswd.artifacts.results import Numbers
+from aswd.utils.statistics import mean_and_band, stuck
 
-COLUMNS = ["data", "label", "metric", "n", "of", "failed", "damaged", "mean", "standard_error", "low", "high", "published", "folder"]
-
-
-def table(artifact: Artifact, cells: list[Cell]) -> pandas.DataFrame:
-    """One row per cell and metric: seeds done, mean, standard error, 95 % interval of the final value, published value, difference."""
-    return _frame(
-        [
-            _row(cell.data, cell.label, metric, cell.finals(metric), len(cell.config.seeds))
-            | {
-                "failed": len(cell.failures()),
-                "damaged": len(cell.damages()),
-                "published": artifact.published_value(cell.data, cell.label, metric),
-                "folder": str(cell.config.folder),
-            }
-            for metric in (artifact.metric, *artifact.also)
-            for cell in cells
-        ]
-    )
+STATISTICS = ["mean", "standard_error", "low", "high", "median", "stuck"]
+COLUMNS = ["data", "label", "metric", "n", "of", "failed", "damaged", *STATISTICS, "published", "folder"]
 
 
-def rows(data: str, finals: dict[str, dict[int, float]], of: int, metric: str) -> pandas.DataFrame:
-    """The same for an artifact without runs, from the values of every seed by label."""
-    return _frame([_row(data, label, metric, values, of) | {"failed": 0, "damaged": 0} for label, values in finals.items()])
+def table(artifact: Artifact, cells: Sequence[Runs | Numbers]) -> pandas.DataFrame:
+    """One row per cell and metric: what :func:`statistics` says of the final values, published value, difference."""
+    rows = [
+        {"data": cell.data, "label": cell.label, "metric": metric, "of": len(cell.seeds)}
+        | {"failed": len(cell.failures()), "damaged": len(cell.damages()), "folder": cell.folder}
+        | {"published": artifact.published_value(cell.data, cell.label, metric)}
+        | statistics(list(cell.values(metric).values()), metric)
+        for metric in (artifact.metric, *artifact.also)
+        for cell in cells
+    ]
+    frame = pandas.DataFrame(rows).reindex(columns=COLUMNS)
+    frame["difference"] = frame["mean"] - pandas.to_numeric(frame["published"])
+    return frame
 
 
-def _row(data: str, label: str, metric: str, finals: dict[int, float], of: int) -> dict[str, Any]:
-    values = np.array(list(finals.values()))
-    row = {"data": data, "label": label, "metric": metric, "n": len(values), "of": of}
+def statistics(values: Sequence[float], metric: str) -> dict[str, Any]:
+    """Number, mean, standard error, 95 % t-interval and median; of a logarithm to base ten also how many values are stuck."""
+    values = np.array(values, dtype=float)
+    row: dict[str, Any] = {"n": len(values)}
     if len(values):
         mean, low, high = (float(value) for value in mean_and_band(values))
         error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        row |= {"mean": mean, "standard_error": error, "low": low, "high": high}
+        row |= {"mean": mean, "standard_error": error, "low": low, "high": high, "median": float(np.median(values))}
+        row["stuck"] = int(stuck(values).sum()) if metric.startswith("log10_") else np.nan
     return row
-
-
-def _frame(content: list[dict[str, Any]]) -> pandas.DataFrame:
-    frame = pandas.DataFrame(content).reindex(columns=COLUMNS)
-    frame["difference"] = frame["mean"] - pandas.to_numeric(frame["published"])
-    return frame
 
 
 def markdown(frame: pandas.DataFrame) -> str:
@@ -91,13 +83,14 @@ def _entries(part: pandas.DataFrame, data: list[str]) -> list[tuple[str, list[st
 
 
 def entry(row: pandas.Series) -> str:
-    """Mean, standard error, n, and the published value in brackets."""
+    """Mean, standard error, n, how many of them are stuck, and the published value in brackets."""
     if not row["n"]:
         return "failed" if row["failed"] else "damaged" if row["damaged"] else "-"
     error = f" ± {row['standard_error']:.2f}" if row["n"] > 1 else ""
     published = f" [{row['published']:g}]" if pandas.notna(row["published"]) else ""
     seeds = f"n={row['n']} of {row['of']}, {row['damaged']} damaged" if row["damaged"] else f"n={row['n']}"
-    return f"{row['mean']:.2f}{error} ({seeds}){published}"
+    stuck_seeds = f", {row['stuck']:.0f} stuck" if pandas.notna(row["stuck"]) and row["stuck"] else ""
+    return f"{row['mean']:.2f}{error} ({seeds}{stuck_seeds}){published}"
 
 
 def escape_latex(text: str) -> str:

@@ -93,11 +93,11 @@ def final_curves(cells: Sequence[Cell], metric: str, position: Callable[[Cell], 
     """The final values of a metric over the ``position`` of cells: one series per distance, over its numbers of directions."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        if cell.finals(metric):
+        if cell.values(metric):
             groups.setdefault(split_label(cell.label)[0], []).append(cell)
     made = []
     for distance, mine in groups.items():
-        finals = [cell.finals(metric) for cell in mine]
+        finals = [cell.values(metric) for cell in mine]
         seeds = sorted(set.intersection(*map(set, finals)))
         if seeds:
             values = np.array([[each[seed] for seed in seeds] for each in finals])

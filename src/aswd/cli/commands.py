@@ -83,7 +83,19 @@ def report(options: argparse.Namespace) -> int:
     """``aswd report``."""
     from aswd.artifacts.report import report
 
-    print(f"Report: {report(options.output_dir)}")
+    _load_plugins(options)
+    print(f"Report: {report(options.output_dir, options.source, tuple(options.config_dir))}")
+    return 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """``aswd compare``."""
+    from aswd.artifacts.compare import compare
+
+    line = _load_plugins(options)
+    filters = [override for override in line.overrides if not override.startswith(("paths.output_dir=", "plugins="))]
+    folder = compare(options.output_dir, filters, options.metric, options.published, line.config_dirs)
+    print(f"Figure and table: {folder}")
     return 0
 
 

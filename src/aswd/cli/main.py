@@ -14,7 +14,7 @@ import aswd
 from aswd.cli import commands
 from aswd.utils.errors import Parser, UserError, sentence
 
-_WITH_OVERRIDES = ("reproduce", "wandb", "search", "profile")  # commands that take any OPTION=VALUE
+_WITH_OVERRIDES = ("reproduce", "compare", "wandb", "search", "profile")  # commands that take any OPTION=VALUE
 _EVERYWHERE = ("paths.output_dir", "plugins")  # what every command takes
 _OUTPUT_DIR = "paths.output_dir=DIR"
 
@@ -121,7 +121,13 @@ def _parser() -> Parser:
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
 
-    add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report = add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report.add_argument("--from", dest="source", type=Path, metavar="DIR", help="tables and verdicts from the files of results in DIR")
+
+    compare = add("compare", "draw and tabulate any runs of the store, also beside published values", commands.compare, _COMPARE)
+    compare.usage = "aswd compare [COLUMN=VALUE[,VALUE] ...] [--metric METRIC] [--published ARTIFACT] [--config-dir DIR]"
+    compare.add_argument("--metric", help="a metric of the runs (default: the headline of the task, or the artifact's metric)")
+    compare.add_argument("--published", metavar="ARTIFACT", help="set the runs beside the published values of this artifact")
 
     status = add("status", "show the progress of sweeps, also of one in another terminal or on a cluster", commands.status, _STATUS)
     status.add_argument("--watch", action="store_true", help="refresh until the sweep has ended")
@@ -210,7 +216,15 @@ _BENCH = (
 )
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, continues after failures, and draws what there is."
-_REPORT = "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX."
+_REPORT = (
+    "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX. With --from no "
+    "runs are needed: docs/results has the numbers of every seed behind what is published."
+)
+_COMPARE = (
+    "Writes a figure and a table (number of seeds, mean with 95 % interval, median, the options that differ) of finished runs into "
+    "compare/ of the output folder. Filters are columns of the runs: task=flow data=knot,heart distance.penalty=0.1. With --published "
+    "every published cell has the runs of its series beside it, whatever their other options are."
+)
 _DATA = "Downloads what is missing, checks what is there, and prints its folder, the number and size of images, and the class counts."
 _STATUS = "Shows the runs of the sweeps in progress, or of the last one: done, running, failed, waiting, and the remaining time."
 _CLEAN = "Shows failed, damaged and superseded files (results and what can be resumed stay), asks, and removes them."

@@ -42,6 +42,7 @@ DATA = Registry(
         "china_flower": _pair("a pagoda in the colours of a dahlia (images of scikit-learn)", source="china", target="flower"),
         "astronaut_coffee": _pair("a portrait in the colours of a cup of coffee", source="astronaut", target="coffee"),
         "rocket_chelsea": _pair("a rocket in the colours of a cat", source="rocket", target="chelsea"),
+        "flower_retina": _pair("a dahlia in the colours of a retina", source="flower", target="retina"),
     },
 )
 register = DATA.register

@@ -4,7 +4,7 @@ from aswd.utils import torchvision_import
 
 torchvision_import.install()  # before Lightning or torchmetrics import it
 
-from aswd.runs.records import curves, records
+from aswd.runs.records import curves, records, select
 from aswd.runs.store import Run, RunState
 
-__all__ = ["Run", "RunState", "curves", "records"]
+__all__ = ["Run", "RunState", "curves", "records", "select"]

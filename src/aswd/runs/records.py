@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aswd.runs.store import Run, RunState, read_result
+from aswd.utils.checks import nearest
+from aswd.utils.errors import UserError
 
 if TYPE_CHECKING:
     import pandas
@@ -65,3 +67,36 @@ def curves(frame: pandas.DataFrame) -> pandas.DataFrame:
         if (run := Run(Path(row.folder))).record is not None:
             parts.append(run.metrics().assign(task=row.task, data=row.data, distance=row.distance, key=row.key))
     return pandas.concat(parts, ignore_index=True) if parts else pandas.DataFrame()
+
+
+def select(frame: pandas.DataFrame, filters: Iterable[str]) -> pandas.DataFrame:
+    """The rows whose columns have one of the given values.
+
+    Args:
+        frame: rows of :func:`records`.
+        filters: ``COLUMN=VALUE[,VALUE]``.
+
+    Raises:
+        UserError: there is no such column.
+    """
+    for one in filters:
+        column, _, values = one.partition("=")
+        if column not in frame and not frame.empty:
+            raise UserError(f"{column} is not a column of the runs: {nearest(column, list(frame.columns))}")
+        wanted = values.split(",")
+        frame = frame[frame[column].map(lambda cell, wanted=wanted: _is_one_of(cell, wanted)).astype(bool)]
+    return frame
+
+
+def _is_one_of(cell: Any, wanted: list[str]) -> bool:
+    """By the text, or by the number that it stands for."""
+    if str(cell).lower() in (value.lower() for value in wanted):
+        return True
+    return any(number is not None and number == _number(cell) for number in map(_number, wanted))
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

@@ -37,6 +37,13 @@ def gradient_similarity(image: Photograph, colours: np.ndarray) -> float:
     return float(covariance / spread)
 
 
+def sharpness_and_contrast(image: Photograph, colours: np.ndarray) -> tuple[float, float]:
+    """Mean length of the luminance's gradient, and standard deviation of the luminance, of an image with new ``colours [n, 3]``."""
+    luminance = colours @ _LUMINANCE
+    plane = luminance.astype(np.float32)[image.places]
+    return float(_gradient_lengths(luminance, image).mean(dtype=np.float64)), float(plane.std(dtype=np.float64))
+
+
 def _gradient_lengths(luminance: np.ndarray, image: Photograph) -> np.ndarray:
     plane = luminance.astype(np.float32)[image.places].reshape(image.size)
     across, down = np.diff(plane, axis=1, append=plane[:, -1:]), np.diff(plane, axis=0, append=plane[-1:])

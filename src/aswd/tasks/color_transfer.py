@@ -147,7 +147,10 @@ class ColorTransfer(Task):
             "w2_of_centres": exact_wasserstein(painted, target),  # as an alignment without weights counts clusters
         }
         if self._photographs is not None:
-            metrics["gradient_similarity"] = torch.tensor([color_figures.gradient_similarity(self._photographs[0], self._colours())])
+            source, colours = self._photographs[0], self._colours()
+            metrics["gradient_similarity"] = torch.tensor([color_figures.gradient_similarity(source, colours)])
+            sharpness, contrast = color_figures.sharpness_and_contrast(source, colours)
+            metrics |= {"sharpness": torch.tensor([sharpness]), "contrast": torch.tensor([contrast])}
         if self._values is not None:
             metrics["distance_value"] = self._values
         norm = self.learned_norm()

@@ -10,13 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas
-
-from aswd.runs import Run, records
+from aswd.runs import Run, records, select
 from aswd.runs.locks import Locks
 from aswd.tracking.replay import Replay, Target
 from aswd.tracking.session import imported, is_online
-from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 from aswd.utils.files import read_json, write_json
 
@@ -48,7 +45,7 @@ def sync(
     Raises:
         UserError: W&B is not installed, a filter that makes no sense, another process that does the same.
     """
-    chosen = _selected(records(output_dir), filters)
+    chosen = select(records(output_dir), filters)
     if series is not None:
         chosen = chosen[chosen["key"].isin(series)]
     waiting = int((~chosen["state"].isin(["done", "failed", "damaged"])).sum())
@@ -152,28 +149,3 @@ def _scratch(online: bool) -> Iterator[Path | None]:
         return
     with tempfile.TemporaryDirectory(prefix="aswd-wandb-") as folder:
         yield Path(folder)
-
-
-def _selected(frame: pandas.DataFrame, filters: list[str]) -> pandas.DataFrame:
-    """The rows whose columns have one of the given values."""
-    for one in filters:
-        column, _, values = one.partition("=")
-        if column not in frame and not frame.empty:
-            raise UserError(f"{column} is not a column of the runs: {nearest(column, list(frame.columns))}")
-        wanted = values.split(",")
-        frame = frame[frame[column].map(lambda cell, wanted=wanted: _is_one_of(cell, wanted)).astype(bool)]
-    return frame
-
-
-def _is_one_of(cell: Any, wanted: list[str]) -> bool:
-    """By the text, or by the number that it stands for."""
-    if str(cell).lower() in (value.lower() for value in wanted):
-        return True
-    return any(number is not None and number == _number(cell) for number in map(_number, wanted))
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

@@ -1,22 +1,11 @@
 """Claims of papers as functions of the results: each holds, does not hold, or is not decided."""
 
-from aswd.artifacts.claims import flow, images  # noqa: F401  each family registers its claims
-from aswd.artifacts.claims.evidence import (
-    CLAIMS,
-    CONFIDENCE,
-    FAILS,
-    HOLDS,
-    MIN_SEEDS,
-    NONE,
-    OPEN,
-    Claim,
-    Evidence,
-    Verdict,
-    claim,
-    judge,
-    load_claim,
-)  # fmt: skip
+from aswd.artifacts.claims import flow, images, measured  # noqa: F401  each family registers its claims
+from aswd.artifacts.claims.answers import FAILS, HOLDS, LEVEL, MIN_SEEDS, NONE, OPEN, Answer, every, fact, share
+from aswd.artifacts.claims.evidence import Evidence
+from aswd.artifacts.claims.registry import CLAIMS, Claim, Verdict, claim, judge, load_claim
 
 __all__ = [
-    "CLAIMS", "CONFIDENCE", "FAILS", "HOLDS", "MIN_SEEDS", "NONE", "OPEN", "Claim", "Evidence", "Verdict", "claim", "judge", "load_claim",
+    "CLAIMS", "FAILS", "HOLDS", "LEVEL", "MIN_SEEDS", "NONE", "OPEN", "Answer", "Claim", "Evidence", "Verdict", "claim", "every", "fact",
+    "judge", "load_claim", "share",
 ]  # fmt: skip

@@ -2,8 +2,8 @@
 
 A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
 ``latex(frame, caption) -> str``, and ``views(artifact, cells) -> list[View]``: what the page of ``aswd report`` shows; default: the curves
-of its metrics. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) -> Measurement`` and
-``CLAIMS``, the names of the claims that it judges. A drawing from outside is a function ``draw``, by its dotted name.
+of its metrics. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) -> Measurement``. A drawing
+from outside is a function ``draw``, by its dotted name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
 from aswd.artifacts.cells import Cell
-from aswd.artifacts.claims import Verdict
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.results import Numbers
 from aswd.artifacts.views import View, metric_curves
 from aswd.config.targets import import_target
 from aswd.utils.errors import UserError
@@ -30,23 +30,19 @@ class Measurement:
     """The results of an artifact without runs."""
 
     figure: Figure
-    table: pandas.DataFrame
     curves: pandas.DataFrame
-    verdicts: list[Verdict]
+    cells: list[Numbers]
     views: list[View]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table, ``views`` what the page shows of the cells;
-    ``claims`` are those that it judges.
-    """
+    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table, ``views`` what a page shows of cells."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
     latex: Callable[[pandas.DataFrame, str], str] = tables.latex
     views: Callable[[Artifact, list[Cell]], list[View]] = metric_curves
-    claims: tuple[str, ...] = ()
 
 
 def drawing_names() -> list[str]:
@@ -74,5 +70,5 @@ def load_drawing(name: str, file: str) -> Drawing:
         raise UserError(f"{file}: draw must be one of {known}, or name a function of yours, as in my_module.my_draw; got {name!r}")
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "measure"):
-        return Drawing(measure=module.measure, claims=module.CLAIMS)
+        return Drawing(measure=module.measure)
     return Drawing(module.draw, latex=getattr(module, "latex", tables.latex), views=getattr(module, "views", metric_curves))

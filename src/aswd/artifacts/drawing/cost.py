@@ -33,5 +33,5 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
 
 def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
     """The same dots, with those of every seed."""
-    series = final_curves(cells, artifact.metric, lambda cell: float(np.mean(list(cell.finals("seconds_per_iteration").values()))))
+    series = final_curves(cells, artifact.metric, lambda cell: float(np.mean(list(cell.values("seconds_per_iteration").values()))))
     return curves("Cost", [panel("", "seconds per iteration", artifact.metric, series, x_scale="log")])

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.claims import MIN_SEEDS
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.groups import Runs
 from aswd.utils.statistics import mean_and_band
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
     """Rows of data sets, columns of metrics; curves as in :func:`curve`."""
-    data, metrics = list(dict.fromkeys(cell.data for cell in cells)), [artifact.metric, *artifact.also]
+    return panels(cells, [artifact.metric, *artifact.also], heading)
+
+
+def panels(cells: Sequence[Runs], metrics: list[str], heading: str) -> Figure:
+    """The same for any runs and metrics."""
+    data = list(dict.fromkeys(cell.data for cell in cells))
     figure = Figure(figsize=(5.2 * len(metrics) + 1, 3.6 * len(data) + 1.2), layout="constrained")
     grid = figure.subplots(len(data), len(metrics), squeeze=False)
     handles: dict[str, object] = {}
@@ -30,7 +38,7 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
     return figure
 
 
-def curve(axes: object, cell: Cell, metric: str, number: int) -> dict[str, object]:
+def curve(axes: object, cell: Runs, metric: str, number: int) -> dict[str, object]:
     """The mean over seeds with its 95 % band, or of few seeds the curve of each, in the ``number``-th style.
 
     Returns:

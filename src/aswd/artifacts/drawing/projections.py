@@ -15,18 +15,15 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from tqdm import tqdm
 
-from aswd.artifacts import tables
 from aswd.artifacts import views as report_views
-from aswd.artifacts.claims import CONFIDENCE, FAILS, HOLDS, MIN_SEEDS, OPEN, Verdict
 from aswd.artifacts.declaration import Artifact, Scale
 from aswd.artifacts.drawing import Measurement
+from aswd.artifacts.results import Numbers
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
-from aswd.utils.statistics import mean_and_band
 
 SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is projected on new directions
 LABELS = ("ASWD", "SWD")
-CLAIMS = ("P1",)
 
 
 @dataclass(frozen=True)
@@ -80,18 +77,6 @@ def overlapping_shares(views: list[View]) -> dict[int, float]:
     return {seed: float((view.separation < 1).mean()) for seed, view in enumerate(views)}
 
 
-def _p1(shares: dict[str, dict[int, float]]) -> Verdict:
-    """The claim P1: along most directions the clouds overlap for SWD, and do not for ASWD."""
-    text = "In 100 dimensions most random directions give SWD trivially small 1-D distances, and ASWD significant ones."
-    bands = {label: mean_and_band(np.array(list(values.values())), confidence=CONFIDENCE) for label, values in shares.items()}
-    numbers = ", ".join(f"{label} {mean:.0%} of directions ({low:.0%} to {high:.0%})" for label, (mean, low, high) in bands.items())
-    if min(map(len, shares.values())) < MIN_SEEDS:
-        return Verdict("P1", text, OPEN, numbers)
-    (_, swd_low, swd_high), (_, aswd_low, aswd_high) = bands["SWD"], bands["ASWD"]
-    verdict = HOLDS if swd_low > 0.5 and aswd_high < 0.5 else FAILS if swd_high < 0.5 or aswd_low > 0.5 else OPEN
-    return Verdict("P1", text, verdict, numbers)
-
-
 def _draw(scale: Scale, reading: str, views: dict[str, list[View]], heading: str) -> Figure:
     """Above: the clouds in the plane, lifted by their projections on one direction. Below: histograms over directions."""
     figure = Figure(figsize=(11, 8.5), layout="constrained")
@@ -136,5 +121,5 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
             for direction, (distance, separation) in enumerate(zip(view.distances, view.separation, strict=True))
         ]
     )
-    table = tables.rows(artifact.data[0], shares, scale.seeds, artifact.metric)
-    return Measurement(_draw(scale, reading, views, heading), table, curves, [_p1(shares)], _histograms(views))
+    cells = [Numbers(artifact.data[0], label, list(each), {artifact.metric: each}) for label, each in shares.items()]
+    return Measurement(_draw(scale, reading, views, heading), curves, cells, _histograms(views))

@@ -12,17 +12,16 @@ import torch
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from aswd.artifacts import tables, views
-from aswd.artifacts.claims import FAILS, HOLDS, OPEN, Verdict
+from aswd.artifacts import views
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.artifacts.drawing import Measurement
+from aswd.artifacts.results import Numbers
 from aswd.artifacts.views import View
 from aswd.distances import build, options
+from aswd.utils.statistics import log_exponent
 from aswd.utils.timing import time_rounds
 
 DIM = 784
-TOLERANCE = 0.25  # of the exponent
-CLAIMS = ("M2",)
 
 
 def _build_alternative(series: Series, n: int, reading: str, device: torch.device) -> object:
@@ -54,37 +53,12 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
             for label, values in time_rounds(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
                 times[n, label] = values
     labels = [series.label for series in artifact.series]
-    frames = [tables.rows(f"N={n}", {label: dict(enumerate(times[n, label])) for label in labels}, scale.seeds, "seconds") for n in sizes]
+    rounds = list(range(scale.seeds))
+    cells = [Numbers(f"N={n}", label, rounds, {artifact.metric: dict(enumerate(times[n, label]))}) for n in sizes for label in labels]
     medians = {label: np.array([np.median(times[n, label]) for n in sizes]) for label in labels}
     points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
     curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])
-    exponents = {label: exponent(sizes, values) for label, values in medians.items()}
-    figure, table = _draw(sizes, medians, exponents, heading), pandas.concat(frames, ignore_index=True)
-    return Measurement(figure, table, curves, [_m2(sizes, exponents)], _views(sizes, times, labels))
-
-
-def exponent(sizes: list[int], seconds: np.ndarray) -> float:
-    """The slope of log(t / log N) over log N.
-
-    >>> n = [1024, 4096, 16384]
-    >>> round(exponent(n, np.array([k * np.log(k) for k in n])), 6), round(exponent(n, np.array([k**2 * np.log(k) for k in n])), 6)
-    (1.0, 2.0)
-    """
-    if len(sizes) < 2:
-        return float("nan")
-    logs = np.log(sizes)
-    return float(np.polyfit(logs, np.log(seconds / logs), 1)[0])
-
-
-def _m2(sizes: list[int], exponents: dict[str, float]) -> Verdict:
-    text = "The cost of SWD, DSWD and ASWD grows as N log N."
-    numbers = ", ".join(f"{label}: {value:.2f}" for label, value in exponents.items())
-    judged = [value for label, value in exponents.items() if not label.startswith("GSWD")]
-    if len(sizes) < 3:
-        return Verdict("M2", text, OPEN, f"exponents {numbers}; fewer than three sizes")
-    # Small sizes grow slower than N log N, since constant costs dominate; faster would be another law.
-    verdict = HOLDS if max(judged) < 1 + TOLERANCE else FAILS
-    return Verdict("M2", text, verdict, f"exponents of t / log N over N = {sizes[0]} to {sizes[-1]}: {numbers}")
+    return Measurement(_draw(sizes, medians, heading), curves, cells, _views(sizes, times, labels))
 
 
 def _views(sizes: list[int], times: dict[tuple[int, str], list[float]], labels: list[str]) -> list[View]:
@@ -95,11 +69,11 @@ def _views(sizes: list[int], times: dict[tuple[int, str], list[float]], labels: 
     return views.curves("Time", [panel], each="round", average="median")
 
 
-def _draw(sizes: list[int], medians: dict[str, np.ndarray], exponents: dict[str, float], heading: str) -> Figure:
+def _draw(sizes: list[int], medians: dict[str, np.ndarray], heading: str) -> Figure:
     figure = Figure(figsize=(9, 6), layout="constrained")
     axes = figure.subplots()
     for label, seconds in medians.items():
-        axes.loglog(sizes, seconds, marker="o", base=2, label=f"{label} (exponent {exponents[label]:.2f})")
+        axes.loglog(sizes, seconds, marker="o", base=2, label=f"{label} (exponent {log_exponent(sizes, seconds):.2f})")
     axes.set(xlabel="samples per side", ylabel="seconds, forward and backward")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right center", fontsize=9)

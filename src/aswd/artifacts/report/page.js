@@ -113,17 +113,15 @@ function prepareArticle(article) {
   const figure = article.querySelector(".printed img");
   const command = article.querySelector(".command code");
   command.after(button("Copy", () => copy(command.textContent, command), { "aria-label": `Copy the command ${command.textContent}` }));
-  const enlarge = () => openViewer([[figure.alt, (node) => showImage(node, figure.src, figure.alt, "printed-image")]], 0);
-  figure.closest("figure").after(button("Full size", enlarge, { "aria-label": `Full size: ${figure.alt}` }));
   const views = content.views.map(makeView);
   article.querySelector(".views").append(...views.map((view) => view.node));
   const rows = views.flatMap((view) => view.rows?.bind(view) ?? []);
-  const downloads = element(
-    "p",
-    { class: "bar" },
-    button("Download the table (CSV)", () => download(`${content.name}.csv`, content.table)),
-    button("Download the figure", () => download(`${content.name}.webp`, figure.src)),
-  );
+  const downloads = element("p", { class: "bar" }, button("Download the table (CSV)", () => download(`${content.name}.csv`, content.table)));
+  if (figure) {
+    const enlarge = () => openViewer([[figure.alt, (node) => showImage(node, figure.src, figure.alt, "printed-image")]], 0);
+    figure.closest("figure").after(button("Full size", enlarge, { "aria-label": `Full size: ${figure.alt}` }));
+    downloads.append(button("Download the figure", () => download(`${content.name}.webp`, figure.src)));
+  }
   if (rows.length) {
     const save = () => download(`${content.name}-curves.csv`, csvOf([["panel", "metric", "series", "seed", "x", "value"], ...rows.flatMap((each) => each())]));
     downloads.append(button("Download the curves (CSV)", save));

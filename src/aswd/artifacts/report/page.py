@@ -8,6 +8,7 @@ import io
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +17,44 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from PIL import Image
 from plotly.offline import get_plotlyjs
 
-from aswd.artifacts.claims import CONFIDENCE, MIN_SEEDS, NONE, OPEN
-from aswd.artifacts.declaration import SCALES, order_key
-from aswd.artifacts.reproduction import DIGESTS, FILES
-from aswd.artifacts.tables import escape_markdown, markdown_code
+from aswd.artifacts import tables
+from aswd.artifacts.claims import LEVEL, MIN_SEEDS, NONE, OPEN
+from aswd.artifacts.declaration import SCALES, load, order_key
+from aswd.artifacts.drawing import load_drawing
+from aswd.artifacts.reproduction import DIGESTS, FILES, judgement, outcome
+from aswd.artifacts.results import SUFFIX, read_results
 from aswd.artifacts.views import data_address
 from aswd.config.changes import options_text
 from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "command", "verdicts"),
-    *("no_verdict", "runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
+    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "heading", "command"),
+    *("verdicts", "no_verdict", "runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
 )
 _HERE = Path(__file__).parent
 _SCRIPTS = ("page.js", "views.js")
 MAX_WIDTH = 1600  # of a figure, in pixels
 
 
-def report(output_dir: Path | str) -> Path:
+def report(output_dir: Path | str, source: Path | None = None, config_dirs: Sequence[str] = ()) -> Path:
     """Write ``report/index.html``, ``report.md`` and ``tables.tex`` from the artifacts in ``output_dir``.
+
+    Args:
+        output_dir: folder of all results.
+        source: a folder with files of results (``*.csv.gz``), from which tables and verdicts are made anew instead; without figures.
+        config_dirs: folders with artifacts of the user's.
 
     Returns:
         The path of the page.
 
     Raises:
-        UserError: there are no artifacts.
+        UserError: there are no artifacts; a file of results cannot be read, or is of no artifact that is known.
     """
-    sections = read_sections(Path(output_dir))
+    sections = read_sections(Path(output_dir)) if source is None else _judged_anew(source, config_dirs)
     if not sections:
+        if source is not None:
+            raise UserError(f"--from must be a folder with files of results of aswd reproduce (*{SUFFIX}); got {source}")
         raise UserError(f"there is no artifact in {output_dir} yet: aswd reproduce flow_main --scale smoke makes one")
     folder = Path(output_dir, "report")
     write_text(folder / "index.html", page(sections))
@@ -73,7 +83,8 @@ def page(sections: list[dict[str, Any]], live: bool = False) -> str:
             scripts="".join((_HERE / name).read_text(encoding="utf-8") for name in scripts),
             # A quarter of the size; the browser unpacks it.
             plotly=base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode(),
-            confidence=f"{100 * CONFIDENCE:g} %",
+            level=f"{100 * LEVEL:g} %",
+            interval=f"{100 - 200 * LEVEL:g} %",
             seeds=MIN_SEEDS,
         )
         + "\n"
@@ -91,8 +102,8 @@ def _environment() -> Environment:
         "number": format_number,
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
-        "markdown": escape_markdown,
-        "code": markdown_code,
+        "markdown": tables.escape_markdown,
+        "code": tables.markdown_code,
     }
     return templates
 
@@ -121,19 +132,44 @@ def read_sections(output_dir: Path) -> list[dict[str, Any]]:
     """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
     found = sorted((output_dir / "artifacts").glob("*/*/summary.json"))
     summaries = [(path.parent, summary) for path in found if (summary := _read(path)) is not None]
+    return _ordered([{**summary, **_content(path), "anchor": slug(f"{path.parent.name}-{path.name}")} for path, summary in summaries])
+
+
+def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any]]:
+    """The same from the numbers of every seed in files of results."""
+    sections = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        summary, cells = read_results(path)
+        missing = [name for name in NEEDED if name not in summary and name not in ("verdicts", "no_verdict", "runs", "of")]
+        if missing:
+            raise UserError(f"{path} is not a file of results of aswd reproduce: {missing[0]} is missing")
+        artifact = load(summary["artifact"], config_dirs)
+        frame = tables.table(artifact, cells)
+        made = {
+            "figure": None,
+            "views": [],
+            "rows": frame.to_dict("records"),
+            "csv": frame.to_csv(index=False),
+            "table": tables.markdown(frame),
+        }
+        made["latex"] = load_drawing(artifact.draw, str(artifact.file)).latex(frame, summary["heading"])
+        verdicts, _ = judgement(artifact, summary["scale"], cells)
+        result = outcome(artifact, summary["scale"], cells, frame, verdicts)
+        sections.append({**summary, **result, **made, "anchor": slug(path.name.removesuffix(SUFFIX))})
+    return _ordered(sections)
+
+
+def _ordered(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sections in their order, each with an anchor of its own, and its rows compared with the published values."""
     rank = {name: -index for index, name in enumerate(SCALES)}
-    summaries.sort(key=lambda each: (order_key(each[1]["artifact"], each[1]["number"]), rank.get(each[1]["scale"], 1), each[1]["reading"]))
+    sections.sort(key=lambda each: (order_key(each["artifact"], each["number"]), rank.get(each["scale"], 1), each["reading"]))
     anchors: list[str] = []
-    for path, _ in summaries:
-        anchor = slug(f"{path.parent.name}-{path.name}")
-        anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
-    sections = [
-        {"paper": "", **summary, **_content(path), "anchor": anchor} for (path, summary), anchor in zip(summaries, anchors, strict=True)
-    ]
     for section in sections:
+        anchor = section["anchor"]
+        anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
         for row in section["rows"]:
             row["comparison"] = NONE if section["no_verdict"] and pandas.notna(row["published"]) else compare(row)
-    return sections
+    return [{"paper": "", **section, "anchor": anchor} for section, anchor in zip(sections, anchors, strict=True)]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
