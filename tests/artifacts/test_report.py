@@ -106,7 +106,7 @@ def test_nothing_from_a_label_a_claim_or_a_title_is_markup(tmp_path, known):
     (content,) = re.findall(r'<script type="application/json" class="content">(.*?)</script>', page.read_text())
     assert json.loads(content)["views"][0]["panels"][0]["series"][0]["label"] == EVIL
     parsed = ParsedPage(page.read_text())
-    assert parsed.links == ["#claims", "#mine-reference-tiny"]
+    assert parsed.links == ["#main", "#mine-reference-tiny"]
     assert parsed.links[1][1:] in parsed.anchors
     markdown = page.with_name("report.md").read_text()
     (command,) = [line for line in markdown.splitlines() if line.startswith("`")]
