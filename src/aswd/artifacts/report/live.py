@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -95,13 +96,14 @@ class Follower:
 
     def _metrics(self, planned: list[Planned]) -> pandas.DataFrame:
         """The metrics so far of the seeds of one configuration, finished or running."""
-        runs = [run for each in planned for run in each.runs]
-        pending = [run.seed for run in runs if run.record is None]
-        files = [(run.record or run.folder) / "metrics.csv" for run in runs]
-        if len(pending) > 1:  # which a batch of replicas writes into one file
-            files.append(runs[0].folder.parent / batch_name(pending) / "metrics.csv")
+        files = []
+        for each in planned:
+            files += [(run.record or run.folder) / "metrics.csv" for run in each.runs]
+            pending = [run.seed for run in each.runs if run.record is None]
+            if len(pending) > 1:  # a batch of replicas, which writes one file
+                files.append(each.folder / batch_name(pending) / "metrics.csv")
         frames = [frame for file in files if not (frame := self._frame(file)).empty]
-        seeds = [run.seed for run in runs]
+        seeds = [seed for each in planned for seed in each.seeds]
         frame = pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame(columns=["step", "seed"])
         return frame[frame["seed"].isin(seeds)].drop_duplicates(["step", "seed"], keep="last")
 
@@ -149,7 +151,7 @@ def _curves(groups: dict[Path, list[Planned]], frames: dict[Path, pandas.DataFra
         task, data, distance, key = folder.parts[-4:]
         series = panels.setdefault(f"{task}, {data}", {})
         label = f"{distance} ({key})" if distance in series else distance
-        seeds = sorted({run.seed for planned in groups[folder] for run in planned.runs})
+        seeds = sorted({seed for planned in groups[folder] for seed in planned.seeds})
         values = pandas.DataFrame(index=pandas.Index([], dtype=int), columns=seeds, dtype=float)
         if metric in frame:
             values = frame.pivot(index="step", columns="seed", values=metric).reindex(columns=seeds).dropna(how="all").astype(float)
@@ -185,8 +187,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         for name, value in (("Content-Type", kind), ("Content-Length", str(len(content))), ("Cache-Control", "no-store")):
             self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # the page was closed before the answer
+            self.end_headers()
+            self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
         """Nothing: the terminal shows the address, and what goes wrong."""
