@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
 from aswd.bench import yardsticks
 from aswd.bench.measure import chosen, interleaved_medians, peak_memory
 from aswd.distances import build
 from aswd.distances.kernel import kernel_is_built
+from aswd.utils.progress import progress_bar
 from aswd.utils.tables import table
 
 
@@ -159,7 +159,7 @@ def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
 
 def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
     rows = []
-    with tqdm(total=(len(cases) + whole) * rounds, unit="round", leave=False) as bar:
+    with progress_bar(total=(len(cases) + whole) * rounds, unit="round") as bar:
         for case in cases:
             bar.set_description(case.title)
             medians = interleaved_medians(case.alternatives(), rounds, on_round=bar.update)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -20,6 +21,7 @@ from aswd.utils.tables import table
 MAX_SWEEPS = 20  # newest sweeps that are searched for active ones
 MAX_ROWS = 30
 WAITING = "waiting"
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.DAMAGED, RunState.INTERRUPTED, WAITING)  # in the order of the summary
 
 
@@ -184,5 +186,5 @@ def _fit_screen(text: str, columns: int, rows: int) -> str:
     >>> _fit_screen("a long line\\nb\\nc\\nd", 6, 4)
     'a long\\nb\\n...'
     """
-    lines = [line[:columns] for line in text.splitlines()]
+    lines = [line if len(plain := _COLOUR.sub("", line)) <= columns else plain[:columns] for line in text.splitlines()]
     return "\n".join(lines if len(lines) < rows else [*lines[: rows - 2], "..."])

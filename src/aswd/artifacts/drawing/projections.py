@@ -13,7 +13,6 @@ import pandas
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
-from tqdm import tqdm
 
 from aswd.artifacts import views as report_views
 from aswd.artifacts.declaration import Artifact, Scale
@@ -21,6 +20,7 @@ from aswd.artifacts.drawing import Measurement
 from aswd.artifacts.results import Numbers
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
+from aswd.utils.progress import progress_bar
 
 SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is projected on new directions
 LABELS = ("ASWD", "SWD")
@@ -67,7 +67,7 @@ def _views(scale: Scale, reading: str) -> dict[str, list[View]]:
     """Views in 100 dimensions, one per seed."""
     jobs = [(label, seed) for label in LABELS for seed in range(scale.seeds)]
     views: dict[str, list[View]] = {label: [] for label in LABELS}
-    for label, seed in tqdm(jobs, desc="projections", unit="view", leave=False, mininterval=0.5):
+    for label, seed in progress_bar(jobs, what="projections", unit="view"):
         views[label].append(project_clouds(label, 100, scale.num_projections, seed, reading))
     return views
 

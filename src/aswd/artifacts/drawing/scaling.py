@@ -10,7 +10,6 @@ import numpy as np
 import pandas
 import torch
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from aswd.artifacts import views
 from aswd.artifacts.declaration import Artifact, Scale, Series
@@ -18,6 +17,7 @@ from aswd.artifacts.drawing import Measurement
 from aswd.artifacts.results import Numbers
 from aswd.artifacts.views import View
 from aswd.distances import build, options
+from aswd.utils.progress import progress_bar
 from aswd.utils.statistics import log_exponent
 from aswd.utils.timing import time_rounds
 
@@ -47,7 +47,7 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     sizes = [int(name.removeprefix("N=")) for name in scale.data or artifact.data]
     times: dict[tuple[int, str], list[float]] = {}
-    with tqdm(total=len(sizes) * scale.seeds, desc=artifact.name, unit="round", leave=False) as bar:
+    with progress_bar(total=len(sizes) * scale.seeds, what=artifact.name, unit="round") as bar:
         for n in sizes:
             alternatives = {series.label: _build_alternative(series, n, reading, device) for series in artifact.series}
             for label, values in time_rounds(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
