@@ -21,8 +21,8 @@ from aswd.tasks.barycenter_figures import plane
 from aswd.utils.statistics import mean_and_band
 
 View = dict[str, Any]
-MAX_STEPS = 150  # of a curve
-MAX_FRAMES, MAX_PARTICLES, MAX_TARGET, MAX_MOVING = 24, 120, 250, 24  # of particles: steps, points of each and of the target, cells
+MAX_STEPS, MIN_STEPS, MAX_VALUES, MAX_SEEDS = 150, 50, 4000, 10  # of a curve; steps of all curves of a view; seeds that are shown
+MAX_FRAMES, MAX_PARTICLES, MAX_TARGET, MAX_MOVING = 20, 100, 200, 12  # of particles: steps, points of each and of the target, cells
 MAX_POINTS = 1000  # of a cloud
 ROOM = 1.3  # of the box of moving particles, beyond where they end
 _UNIT = 32000  # half the side of the box that holds particles, as they are packed
@@ -43,7 +43,9 @@ def thin(count: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def curve(label: str, x: np.ndarray, values: np.ndarray, seeds: Sequence[int], average: str = "mean") -> dict[str, Any]:
+def curve(
+    label: str, x: np.ndarray, values: np.ndarray, seeds: Sequence[int], average: str = "mean", steps: int = MAX_STEPS
+) -> dict[str, Any]:
     """One series.
 
     Args:
@@ -51,12 +53,14 @@ def curve(label: str, x: np.ndarray, values: np.ndarray, seeds: Sequence[int], a
         x: ``[K]``.
         values: of every seed, ``[K, S]``.
         seeds: their numbers.
-        average: ``"mean"``, with its 95 % band where there are enough seeds, or ``"median"``.
+        average: ``"mean"``, with its 95 % band where there are enough seeds, or ``"median"``; of all seeds.
+        steps: at most.
     """
-    chosen = thin(len(x), MAX_STEPS)
+    chosen = thin(len(x), steps)
     x, values = np.asarray(x)[chosen], np.asarray(values)[chosen]
     summary = [np.median(values, axis=1)] if average == "median" else mean_and_band(values, axis=1)[: 3 if len(seeds) >= MIN_SEEDS else 1]
-    return {"label": label, "x": pack(x), "values": pack(values.T), "seeds": list(seeds), "summary": pack(np.stack(summary))}
+    shown = list(seeds)[:MAX_SEEDS]
+    return {"label": label, "x": pack(x), "values": pack(values.T[: len(shown)]), "seeds": shown, "summary": pack(np.stack(summary))}
 
 
 def panel(title: str, x: str, y: str, series: Sequence[dict[str, Any]], **scales: str) -> dict[str, Any]:
@@ -81,10 +85,16 @@ def curves(title: str, panels: Sequence[dict[str, Any]], each: str = "seed", ave
 def metric_curves(artifact: Artifact, cells: Sequence[Cell]) -> list[View]:
     """The metrics of an artifact against the iteration: a panel per data set and metric."""
     panels = []
+    metrics = (artifact.metric, *artifact.also)
+    steps = min(MAX_STEPS, max(MIN_STEPS, MAX_VALUES // (len(cells) * len(metrics))))
     for data in dict.fromkeys(cell.data for cell in cells):
-        for metric in (artifact.metric, *artifact.also):
+        for metric in metrics:
             found = [(cell, cell.curves(metric)) for cell in cells if cell.data == data]
-            series = [curve(cell.label, *of_cell, cell.done) for cell, of_cell in found if of_cell is not None and len(of_cell[0]) > 1]
+            series = [
+                curve(cell.label, *of_cell, cell.done, steps=steps)
+                for cell, of_cell in found
+                if of_cell is not None and len(of_cell[0]) > 1
+            ]
             panels.append(panel(data, "iteration", metric, series))
     return curves("Curves", panels)
 
