@@ -76,9 +76,9 @@ EVIL = '<script>alert(1)</script>"&|[x](javascript:alert(2)) `\n\n# no\n'
 FACTS = {"wall_time": 60.0, "devices": [EVIL], "revisions": [EVIL], "versions": {EVIL: EVIL}, "settings": {EVIL: EVIL}}
 
 
-def write(folder, name, text=MINIMAL, label="A", claims=(), scale="tiny", views=()):
-    """An artifact of made-up numbers."""
-    folders = declare(folder, text + f"claims: {json.dumps(list(claims))}\n", name)
+def write(folder, name, text=MINIMAL, label="A", claims=(), scale="tiny", views=(), folders=None):
+    """An artifact of made-up numbers; declared here unless it is in ``folders``."""
+    folders = folders or declare(folder, text + f"claims: {json.dumps(list(claims))}\n", name)
     reproduction = Reproduction(load(name, folders), scale, "reference", [f"paths.output_dir={folder}"], folders)
     cells = [Numbers("knot", label, list(range(6)), {"w2": dict.fromkeys(range(5), 0.5)}, failed=[5])]
     reproduction.write(Figure(), pandas.DataFrame(), list(views), cells, FACTS)

@@ -95,6 +95,13 @@ def test_an_option_that_is_added_with_its_old_value_keeps_the_old_keys():
     assert used.key != old.key
 
 
+def test_options_added_to_the_flow_leave_its_keys_at_their_old_values(plain):
+    same = ["task.optimizer=adam", "task.loss_factor=1", "task.evaluate_at=[]", "data.centred=false"]
+    assert run("distance=aswd", *same).key == plain.key
+    for changed in ("task.optimizer=sgd", "task.loss_factor=2", "task.evaluate_at=[7]", "data.centred=true"):
+        assert run("distance=aswd", changed).key != plain.key
+
+
 def test_equal_values_have_one_spelling():
     assert key_of({"a": {"x": 2.0, "betas": (0.5, 1)}}) == key_of({"a": {"betas": [0.5, 1.0], "x": 2}})
     assert canonical({"a": (1.0, [2.5])}) == {"a": [1, [2.5]]}

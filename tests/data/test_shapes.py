@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw
+from scipy.integrate import quad
 
 from aswd.config.composition import CommandLine, plan_runs
 from aswd.data.points import Shapes
@@ -52,6 +53,8 @@ def test_a_shape_fills_the_box_and_is_a_function_of_its_seed(name):
         ("sphere", 4 * math.pi),
         ("cube", 24),
         ("torus", 4 * math.pi**2 * 0.4),
+        ("cone", math.pi * (1 + math.sqrt(5))),
+        ("trefoil", 2 * math.pi * 0.4 * quad(lambda t: math.sqrt(17 + 8 * math.cos(3 * t) + 9 * math.cos(3 * t) ** 2), 0, 2 * math.pi)[0]),
     ],
 )
 def test_shapes_have_the_area_of_their_closed_form(name, area):

@@ -26,6 +26,17 @@ def test_each_axis_is_scaled_to_one(name):
     assert target(name, 500, 3).abs().amax(0).tolist() == [1.0, 1.0]
 
 
+def test_targets_as_other_codes_draw_them():
+    roll, (mine,) = target("swiss_roll", 500, 3), data_module("swiss_roll")(name="swiss_roll", one_scale=True, seeds=[3]).samples()
+    ratio = roll / mine
+    torch.testing.assert_close(ratio, ratio[:1].expand(500, 2))
+    assert mine.abs().max() == 1
+    assert ratio[0, 0] != ratio[0, 1]
+    (wide,) = data_module("gaussians_25")(name="gaussians_25", std=0.05, centred=True, num_samples=5000, seeds=[3]).samples()
+    assert wide.mean(0).abs().max() < 1e-6
+    assert wide.view(25, 200, 2).std(1).mean().item() == pytest.approx(0.05, rel=0.02)
+
+
 def test_moons_are_scaled_together():
     points = target("moons", 500, 0)
     assert points.abs().max().item() == pytest.approx(1)

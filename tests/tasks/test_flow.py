@@ -62,6 +62,26 @@ def test_the_loop_is_the_released_one(tmp_path):
     np.testing.assert_array_equal(np.load(outcome.run.folder / "samples.npz")["particles"], x.detach().numpy())
 
 
+def test_descent_by_sgd_of_a_multiple_of_the_distance(tmp_path):
+    """Against a loop written down here, evaluated at the steps that are asked for."""
+    options = ["task.optimizer=sgd", "task.lr=0.01", "task.loss_factor=40", "task.evaluate_every=100", "task.evaluate_at=[2,4]"]
+    spec = small_spec(tmp_path, "data=knot", "data.centred=true", "task.source=sphere", "task.iterations=6", *options)
+    (outcome,) = execute_run(spec)
+    x = draw_source(spec.task, 40, 2, seed=0)
+    assert torch.allclose(x.norm(dim=1), torch.ones(40))
+    y = target("knot", 40, seed=0)
+    y = y - y.mean(0)
+    distance, expected = build("swd", num_projections=10, seed=0), []
+    for _ in range(6):
+        x.requires_grad_()
+        (grad,) = torch.autograd.grad(40 * distance(x, y), x)
+        x = (x - 0.01 * grad).detach()
+        expected.append(exact_wasserstein(x, y).item())
+    rows = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)
+    assert rows[:, 0].tolist() == [1, 2, 4, 6]
+    np.testing.assert_allclose(rows[:, 2], [expected[int(step) - 1] for step in rows[:, 0]], rtol=1e-5)
+
+
 @pytest.mark.parametrize("distance", ["swd", "aswd", "dswd", "max_gswd_circular", "gswd_nn1"])
 def test_a_replica_has_the_record_that_it_would_get_alone(distance, tmp_path):
     batch = small_spec(tmp_path / "batch", "replicas=3", "seed=4", distance=distance)
@@ -183,5 +203,7 @@ def test_a_flow_from_a_file_to_a_file(tmp_path):
     assert samples["target"].shape == (30, 3)
     w2 = np.loadtxt(outcome.run.folder / "metrics.csv", delimiter=",", skiprows=1)[:, 2]
     assert w2[-1] < 0.8 * w2[0]
+    with pytest.raises(UserError, match=r"task\.evaluate_at must be a list of whole numbers of at least 1; got \[0\]"):
+        plan_runs(CommandLine(["data=points", *files, "task.evaluate_at=[0]"]))
     with pytest.raises(UserError, match=r"task\.num_particles must be left out where data.source gives the particles; got 7"):
         plan_runs(CommandLine(["data=points", *files, "task.num_particles=7"]))

@@ -40,7 +40,8 @@ def compare(
         The folder of the results, ``compare/<name>``.
 
     Raises:
-        UserError: there are no such runs, they are of several tasks, or have no such metric; the artifact has no published values.
+        UserError: there are no such runs, they are of several tasks, or have no such metric; the artifact has no published values, or
+            none of the runs is of one.
     """
     artifact = None if published is None else load(published, config_dirs)
     filters = [*filters, *([] if artifact is None else [f"task={artifact.task}"])]
@@ -85,7 +86,8 @@ def _groups(frame: pandas.DataFrame) -> dict[tuple[str, str], RunGroup]:
     for (data, distance), alike in frame.groupby(["data", "distance"], sort=True):
         identities = dict(zip(alike["key"], alike["identity"], strict=True))
         options = dict(zip(identities, map(options_text, differing_options(identities.values())), strict=True))
-        for key, group in alike.groupby("key", sort=False):
+        for key in sorted(options, key=lambda key: options[key]):
+            group = alike[alike["key"] == key]
             runs = {row.seed: Run(Path(row.folder)) for row in group.sort_values("seed").itertuples()}
             groups[data, key] = RunGroup(data, f"{distance} {options[key]}".strip(), runs)
     return groups
@@ -116,6 +118,8 @@ def _beside(artifact: Artifact, groups: dict[tuple[str, str], RunGroup], frame: 
                 found.append({"data": data, "series": series.label, "published": value, **ours, "difference": difference})
     if not found:
         raise UserError(f"--published must be an artifact with published values of {metric}; {artifact.name} has none")
+    if not any(row["n"] for row in found):
+        raise UserError(f"no run has the data and the series of a value that is published in {artifact.name}: aswd list runs")
     return pandas.DataFrame(found).reindex(columns=["data", "series", "runs", *_SHOWN, "published", "difference"])
 
 

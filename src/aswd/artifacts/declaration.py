@@ -1,4 +1,7 @@
-"""Artifacts as YAML files declare them: ``artifact/<name>.yaml`` in our configs, in ``--config-dir`` folders and in plug-in packages."""
+"""Artifacts as YAML files declare them: ``artifact/<paper>/<name>.yaml``, or ``artifact/<name>.yaml`` for one of no paper.
+
+They are in our configs, in ``--config-dir`` folders and in plug-in packages.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from aswd.artifacts.papers import FILE as PAPER_FILE
+from aswd.artifacts.papers import Paper, load_paper
 from aswd.config import config_dir
 from aswd.utils.checks import check_at_least, check_choice, nearest
 from aswd.utils.errors import UserError
@@ -65,9 +70,11 @@ class Artifact:
         name: the name of its file.
         file: where it is declared.
         about: one sentence for listings: the first comment of the file.
+        paper: whose folder the file is in, if it is in one.
         draw: a module of ``aswd.artifacts.drawing``, or the dotted name of a function ``draw(artifact, cells, heading) -> Figure``.
         task: task of all runs.
-        metric: whose final values are compared; ``log10_<metric>`` is its logarithm.
+        metric: whose final values are compared; ``log10_<metric>`` is its logarithm, ``<metric>_squared`` its square, ``<metric>@500``
+            its value after 500 steps.
         data: data sets.
         series: what is compared on each of them.
         scales: by name.
@@ -87,6 +94,7 @@ class Artifact:
     data: tuple[str, ...]
     series: tuple[Series, ...]
     scales: dict[str, Scale]
+    paper: Paper | None = None
     title: str = ""
     number: str = ""
     claims: tuple[str, ...] = ()
@@ -125,7 +133,7 @@ def split_label(label: str) -> tuple[str, int | None]:
 
 
 def artifacts(config_dirs: Sequence[str] = ()) -> list[Artifact]:
-    """All artifacts: ours in the order of the paper, then those from outside.
+    """All artifacts, by papers: ours in the order of years, and within a paper in its own order, then those from outside.
 
     Args:
         config_dirs: folders of the user's, from ``--config-dir``.
@@ -134,7 +142,7 @@ def artifacts(config_dirs: Sequence[str] = ()) -> list[Artifact]:
         UserError: one of the files is not valid.
     """
     files = _files(config_dirs)
-    return sorted((_load(name, files) for name in files), key=lambda artifact: order_key(artifact.name, artifact.number))
+    return sorted((_load(name, files) for name in files), key=lambda each: order_key(each.name, each.number, each.paper))
 
 
 def artifact_names(config_dirs: Sequence[str] = ()) -> list[str]:
@@ -154,13 +162,12 @@ def load(name: str, config_dirs: Sequence[str] = ()) -> Artifact:
     return _load(name, files)
 
 
-def order_key(name: str, number: str) -> tuple[int, int, int, str, str]:
-    """Sorts our artifacts as figures, tables and studies by their numbers (14a before 14b), and all others after them by name."""
-    match = re.fullmatch(rf"({'|'.join(_KINDS)}) (\d+)([a-z]?)", number)
-    if match is None or not (config_dir() / "artifact" / f"{name}.yaml").exists():
-        return 1, 0, 0, "", name
-    kind, digits, part = match.groups()
-    return 0, _KINDS.index(kind), int(digits), part, name
+def order_key(name: str, number: str, paper: Paper | None) -> tuple:
+    """Sorts artifacts: ours first; those of no paper last; papers by year; in a paper of ours figures, tables and studies by number."""
+    outside = name not in _files_in(config_dir())
+    match = None if outside else re.fullmatch(rf"({'|'.join(_KINDS)}) (\d+)([a-z]?)", number)  # 14a before 14b
+    place = (len(_KINDS), 0, "") if match is None else (_KINDS.index(match[1]), int(match[2]), match[3])
+    return outside, paper is None, *((paper.year, paper.title) if paper else (0, "")), *place, name
 
 
 def _files(config_dirs: Sequence[str]) -> dict[str, Path]:
@@ -171,18 +178,29 @@ def _files(config_dirs: Sequence[str]) -> dict[str, Path]:
     """
     files: dict[str, Path] = {}
     for folder in (config_dir(), *plugin_config_dirs(), *map(Path, config_dirs)):
-        for path in sorted(folder.joinpath("artifact").glob("*.yaml")):
-            known = files.setdefault(path.stem, path)
+        for name, path in _files_in(folder).items():
+            known = files.setdefault(name, path)
             if known.resolve() != path.resolve():
-                raise UserError(f"{path} must have another name: {path.stem} is the artifact in {known}")
-            if path.stem == "all":
+                raise UserError(f"{path} must have another name: {name} is the artifact in {known}")
+            if name == "all":
                 raise UserError(f"{path} must have another name: aswd reproduce all stands for all artifacts")
+    return files
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    """The artifacts in a folder of configurations: those of no paper, and those of its papers."""
+    files: dict[str, Path] = {}
+    of_papers = (path for path in sorted(folder.glob("artifact/*/*.yaml")) if path.name != PAPER_FILE)
+    for path in (*sorted(folder.glob("artifact/*.yaml")), *of_papers):
+        if path.stem in files:
+            raise UserError(f"{path} must have another name: {path.stem} is the artifact in {files[path.stem]}")
+        files[path.stem] = path
     return files
 
 
 def _load(name: str, files: dict[str, Path]) -> Artifact:
     path, content = files[name], _content(name, files)
-    known = {f.name for f in fields(Artifact)} - {"name", "file", "about"}
+    known = {f.name for f in fields(Artifact)} - {"name", "file", "about", "paper"}
     for key in content:
         if key not in known:
             raise UserError(f"{path}: {key} is not an option of an artifact: {nearest(key, [*known, 'like'])}")
@@ -210,7 +228,8 @@ def _load(name: str, files: dict[str, Path]) -> Artifact:
         raise UserError(f"{path}: {error}") from None
     text = path.read_text(encoding="utf-8").splitlines()
     about = text[0].removeprefix("#").strip() if text and text[0].startswith("#") else content["title"]
-    return Artifact(name=name, file=path, about=about, **content)
+    paper = None if path.parent.name == "artifact" else load_paper(path.parent)
+    return Artifact(name=name, file=path, about=about, paper=paper, **content)
 
 
 def _content(name: str, files: dict[str, Path], inheriting: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aswd.artifacts.quantities import Quantity
 from aswd.runs import Run, RunState
 
-_CALL = re.compile(r"(first|last_step|growth)\((\w+)(?:, ([^)]+))?\)")
+_CALL = re.compile(r"(first|last_step|growth)\((\w+)(?:, ([^)]+))?\)")  # of the curve of a metric
 
 
 class Runs:
@@ -38,7 +39,8 @@ class Runs:
         """One number for every seed that is done and has it.
 
         Args:
-            quantity: the final value of a metric by its name, as in ``log10_w2``; or of its curve the first step at which it is at most a
+            quantity: of a metric by its name, as in ``log10_w2`` (see :class:`~aswd.artifacts.quantities.Quantity`), the final value, or
+                ``w2_squared@500``, that after 500 steps; or of its curve the first step at which it is at most a
                 level, ``first(log10_w2, -2)`` (infinite if it never is), ``last_step(log10_w2)``, or ``growth(learned_norm)``: by how
                 much it grew over the last half of the steps (tenths of the run before half time and before the end are compared), as a
                 share of what it was at half time, or at the start if that was more.
@@ -48,18 +50,24 @@ class Runs:
             return self.finals(quantity)
         kind, metric, level = called.groups()
         curves = {seed: self._curve(self.runs[seed], metric) for seed in self.done}
-        return {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
+        found = {seed: _of_curve(kind, *curve, level) for seed, curve in curves.items() if curve is not None}
+        return {seed: value for seed, value in found.items() if value is not None}
 
     def finals(self, metric: str) -> dict[int, float]:
-        """The final value of a metric of every seed that is done and has it."""
+        """The value of a metric, the last one or that at its step, of every seed that is done and has it."""
+        quantity = Quantity.of(metric)
+        if quantity.step is not None:
+            curves = {seed: self._curve(self.runs[seed], metric) for seed in self.done}
+            return {seed: float(c[1][c[0] == quantity.step][0]) for seed, c in curves.items() if c and quantity.step in c[0]}
         results = {seed: run.result.get("final", {}) for seed, run in self.runs.items()}
-        return {seed: final[metric] for seed, final in results.items() if metric in final}
+        recorded = {seed: final[metric] for seed, final in results.items() if metric in final}
+        return recorded or {seed: float(quantity(final[quantity.metric])) for seed, final in results.items() if quantity.metric in final}
 
     def curves(self, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The history of a metric.
 
         Args:
-            metric: its name; ``log10_w2`` is the logarithm of ``w2``.
+            metric: its name; ``log10_w2`` is the logarithm of ``w2``, ``w2_squared`` its square.
 
         Returns:
             Steps, and the values at them as ``[steps, seeds]``, of the seeds that are done; ``None`` if there are none. Steps at which
@@ -70,12 +78,11 @@ class Runs:
 
     @staticmethod
     def _curve(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray] | None:
-        frame, column = run.metrics(), metric.removeprefix("log10_")
-        if column not in frame:
+        frame, quantity = run.metrics(), Quantity.of(metric)
+        if quantity.metric not in frame:
             return None
-        frame = frame[["step", column]].dropna()
-        values = frame[column].to_numpy()
-        return frame["step"].to_numpy(), _log10(values) if column != metric else values
+        frame = frame[["step", quantity.metric]].dropna()
+        return frame["step"].to_numpy(), quantity(frame[quantity.metric].to_numpy())
 
     def samples(self, seed: int) -> dict[str, np.ndarray]:
         """The final samples of a seed that is done."""
@@ -99,16 +106,14 @@ class RunGroup(Runs):
     runs: dict[int, Run]
 
 
-def _log10(values: np.ndarray) -> np.ndarray:
-    return np.log10(np.maximum(values, np.finfo(float).tiny))
-
-
-def _of_curve(kind: str, steps: np.ndarray, values: np.ndarray, level: str | None) -> float:
+def _of_curve(kind: str, steps: np.ndarray, values: np.ndarray, level: str | None) -> float | None:
     if kind == "first":
         reached = values <= float(level)
         return float(steps[reached.argmax()]) if reached.any() else np.inf
     if kind == "last_step":
         return float(steps[-1])
+    if len(values) < 4:  # says nothing of growth
+        return None
     window, half = max(1, len(values) // 10), (len(values) + 1) // 2
     before, after = values[half - min(window, half) : half].mean(), values[-window:].mean()
     return float((after - before) / max(before, values[0], np.finfo(float).tiny))

@@ -162,7 +162,8 @@ class Reproduction:
         write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
         about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "task", "metric")}
         setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
-        summary = {"artifact": artifact.name, **about, **setting, **facts}
+        paper = None if artifact.paper is None else asdict(artifact.paper)
+        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
         write_results(folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
         write_json(folder / "summary.json", {**summary, **outcome(artifact, self.scale, cells, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
@@ -206,7 +207,7 @@ def _public(summary: dict[str, Any]) -> dict[str, Any]:
     words = [word for word in shlex.split(summary["command"]) if _option(word) != "paths.output_dir"]
     sections = ("task", "data", "distance", "reading", "trainer")
     settings = {
-        label: {section: content[section] for section in sections} if "task" in content else content
+        label: {section: content[section] for section in sections} if isinstance(content, dict) and "task" in content else content
         for label, content in summary["settings"].items()
     }
     return {**summary, "command": shlex.join(words), "settings": settings}

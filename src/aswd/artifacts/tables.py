@@ -86,11 +86,20 @@ def entry(row: pandas.Series) -> str:
     """Mean, standard error, n, how many of them are stuck, and the published value in brackets."""
     if not row["n"]:
         return "failed" if row["failed"] else "damaged" if row["damaged"] else "-"
-    error = f" ± {row['standard_error']:.2f}" if row["n"] > 1 else ""
+    error = f" ± {number(row['standard_error'], row['mean'])}" if row["n"] > 1 else ""
     published = f" [{row['published']:g}]" if pandas.notna(row["published"]) else ""
     seeds = f"n={row['n']} of {row['of']}, {row['damaged']} damaged" if row["damaged"] else f"n={row['n']}"
     stuck_seeds = f", {row['stuck']:.0f} stuck" if pandas.notna(row["stuck"]) and row["stuck"] else ""
-    return f"{row['mean']:.2f}{error} ({seeds}{stuck_seeds}){published}"
+    return f"{number(row['mean'])}{error} ({seeds}{stuck_seeds}){published}"
+
+
+def number(value: float, beside: float | None = None) -> str:
+    """A number with two decimals, or with three digits if it, or what it stands ``beside``, is smaller than 0.1.
+
+    >>> number(21.456), number(0.00123456), number(0.01, beside=3.0)
+    ('21.46', '0.00123', '0.01')
+    """
+    return f"{value:.2f}" if abs(value if beside is None else beside) >= 0.1 or value == 0 else f"{value:.3g}"
 
 
 def escape_latex(text: str) -> str:

@@ -17,6 +17,7 @@ from PIL import Image
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.claims import MIN_SEEDS
 from aswd.artifacts.declaration import Artifact, split_label
+from aswd.artifacts.quantities import Quantity
 from aswd.tasks.barycenter_figures import plane
 from aswd.utils.statistics import mean_and_band
 
@@ -85,8 +86,8 @@ def curves(title: str, panels: Sequence[dict[str, Any]], each: str = "seed", ave
 def metric_curves(artifact: Artifact, cells: Sequence[Cell]) -> list[View]:
     """The metrics of an artifact against the iteration: a panel per data set and metric."""
     panels = []
-    metrics = (artifact.metric, *artifact.also)
-    steps = min(MAX_STEPS, max(MIN_STEPS, MAX_VALUES // (len(cells) * len(metrics))))
+    metrics = [metric for metric in (artifact.metric, *artifact.also) if Quantity.of(metric).step is None]
+    steps = min(MAX_STEPS, max(MIN_STEPS, MAX_VALUES // max(1, len(cells) * len(metrics))))
     for data in dict.fromkeys(cell.data for cell in cells):
         for metric in metrics:
             found = [(cell, cell.curves(metric)) for cell in cells if cell.data == data]

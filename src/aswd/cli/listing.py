@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,11 +39,15 @@ def tasks(config_dirs: tuple[str, ...] = ()) -> str:
 
 
 def artifacts(config_dirs: tuple[str, ...] = ()) -> str:
-    """Names of the artifacts, and what they are in their paper."""
+    """Names of the artifacts, by papers, and what they are in their paper."""
     from aswd.artifacts.declaration import artifacts as declared
 
-    rows = [(a.name, a.number, f"{len(a.data)} x {len(a.series)}", a.about) for a in declared(config_dirs)]
-    return table(("artifact", "in the paper", "cells", "description"), rows)
+    parts = []
+    for paper, group in groupby(declared(config_dirs), key=lambda artifact: artifact.paper):
+        rows = [(a.name, a.number, f"{len(a.data)} x {len(a.series)}", a.about) for a in group]
+        listed = table(("artifact", "in the paper" if paper else "number", "cells", "description"), rows)
+        parts.append(f"{paper.line}\n{listed}" if paper else listed)
+    return "\n\n".join(parts)
 
 
 def runs(output_dir: Path, failed: bool = False) -> str:

@@ -1,4 +1,6 @@
-"""Options of points and photographs, with their types and defaults; those of images are in :mod:`aswd.data.image_configs`.
+"""Options of points and photographs, with their types and defaults.
+
+Those of clouds of points are in :mod:`aswd.data.cloud_configs`, those of images in :mod:`aswd.data.image_configs`.
 
 They stand apart from the data modules, which import Lightning: a configuration is checked without that.
 """
@@ -12,11 +14,11 @@ from typing import Any, ClassVar
 
 from aswd.data.photograph_files import digest_and_colours
 from aswd.data.shape_files import READERS, read_shape
-from aswd.data.surfaces import SHAPES, NoShape, Points, Source, shape
+from aswd.data.surfaces import SHAPES, NoShape, Source, shape
 from aswd.utils.checks import check_at_least, nearest
 from aswd.utils.fields import Options, neutral, option
 
-SIDES = ("source", "target")  # of a pair of photographs
+SIDES = ("source", "target")
 
 
 class FixedConfig(Options):
@@ -35,12 +37,18 @@ class ToyConfig(FixedConfig):
         name: one of :data:`TARGETS`.
         num_samples: N, points of the target.
         dim: d >= 2; above two, the target lies in the plane of the first two coordinates.
+        centred: subtract the mean of its points.
+        std: of each Gaussian, in ``gaussians_8`` and ``gaussians_25``.
+        one_scale: divide both axes by the same number, in ``swiss_roll``.
     """
 
     kind: ClassVar[str] = "points"
     name: str
     num_samples: int = option(500, at_least=8)  # eight centres, or the two moons, need a point each
     dim: int = option(2, at_least=2)
+    centred: bool = option(False, before=False)
+    std: float = option(0.01, above=0, before=0.01)
+    one_scale: bool = option(False, before=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,55 +63,6 @@ class ToyConfig(FixedConfig):
     def num_bytes(self, seeds: int) -> int:
         """Least memory in bytes: all targets in float32, and one in float64."""
         return self.num_samples * self.dim * (4 * seeds + 8)
-
-
-@dataclass
-class PointsConfig(FixedConfig):
-    """Options of point clouds from files; the files are read when a configuration is made, and their content identifies them.
-
-    Args:
-        target: a file of points, one per row: ``.npy`` (an array ``[points, dimension]``) or ``.csv``.
-        source: a file of points from which a flow starts; default: the source that the task draws.
-        num_samples: points drawn from each file, without replacement, for every seed; default: all.
-        target_digest: of the content of ``target``; filled in.
-        source_digest: of the content of ``source``; filled in.
-    """
-
-    kind: ClassVar[str] = "points"
-    name: str = "points"
-    target: str = neutral("")
-    source: str | None = neutral(None)
-    num_samples: int | None = option(None, at_least=1)
-    target_digest: str = ""
-    source_digest: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.clouds: dict[str, Points] = {}
-        for side in ("target", "source") if self.source is not None else ("target",):
-            self.clouds[side], content = _read_points(side, getattr(self, side))
-            digest = hashlib.sha256(content).hexdigest()[:16]
-            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), digest)
-            setattr(self, f"{side}_digest", digest)
-        if len({cloud.dim for cloud in self.clouds.values()}) > 1:
-            dims = {side: cloud.dim for side, cloud in self.clouds.items()}
-            raise ValueError(
-                f"source must have the dimension of target, {dims['target']}; got {self.source!r} of dimension {dims['source']}"
-            )
-
-    @property
-    def target_shape(self) -> tuple[int, int]:
-        """Points of the target, and their dimension."""
-        return self.count("target"), self.clouds["target"].dim
-
-    def count(self, side: str) -> int:
-        """Points drawn from a file."""
-        cloud = self.clouds[side]
-        return len(cloud.points) if self.num_samples is None else cloud.count(self.num_samples)
-
-    def num_bytes(self, seeds: int) -> int:
-        """Least memory in bytes: the points of all seeds in float32."""
-        return 4 * seeds * sum(self.count(side) * cloud.dim for side, cloud in self.clouds.items())
 
 
 @dataclass
@@ -179,22 +138,11 @@ class PhotographConfig(FixedConfig):
             if seen < self.num_colors:
                 how = f"set data.num_colors={seen} or less" if seen > 1 else "choose another"
                 raise ValueError(f"{side} must have num_colors={self.num_colors} colours; {getattr(self, side)!r} has only {seen}: {how}")
-            _check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), digest)
+            check_digest(f"{side}_digest", getattr(self, f"{side}_digest"), digest)
             setattr(self, f"{side}_digest", digest)
 
 
-def _read_points(side: str, name: str) -> tuple[Points, bytes]:
-    """The points of a ``.npy`` or ``.csv`` file, and its content."""
-    path = Path(name).expanduser()
-    if path.suffix.lower() not in (".npy", ".csv"):
-        raise ValueError(f"{side} must be a .npy or .csv file of points; got {name!r}")
-    try:
-        return read_shape(path)
-    except NoShape as error:
-        raise ValueError(f"{side} must be a .npy or .csv file of points; got {name!r}, which {error}") from None
-
-
-def _check_digest(option: str, given: str, digest: str) -> None:
+def check_digest(option: str, given: str, digest: str) -> None:
     """Refuse a digest that is not that of the file."""
     if given and given != digest:
         raise ValueError(f"{option} must be left out, or be that of the file, {digest!r}; got {given!r}")

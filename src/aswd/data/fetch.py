@@ -43,7 +43,7 @@ def describe(name: str, root: str | None = None) -> str:
     except ValueError as error:  # options that a run must give, such as the files of data=points
         raise UserError(f"{name} cannot be prepared without its options: data.{error}") from None
     if not isinstance(data, ImageData):
-        return f"{name}: points, computed and not read"
+        return f"{name}: {getattr(data, 'location', 'points, computed and not read')}"
     return "\n".join([f"{name}: {data.location}", *(_split(data, split) for split in SPLITS)])
 
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from aswd.data.configs import PointsConfig, ShapesConfig, ToyConfig
+from aswd.data.cloud_configs import COLLECTIONS, SHAPENET_POINTS, PointsConfig, ShapeNetConfig
+from aswd.data.configs import ShapesConfig, ToyConfig
+from aswd.data.download import Unreachable, check_file, download
 from aswd.data.modules import FixedBatch
+from aswd.data.surfaces import Points, Source
 from aswd.data.targets import TARGETS
+from aswd.utils.errors import UserError
+from aswd.utils.registry import call_with
 
 _STREAM = 1  # of the random numbers of a seed: its data
 
 
-def target(name: str, num_samples: int, seed: int, dim: int = 2) -> Tensor:
+def target(name: str, num_samples: int, seed: int, dim: int = 2, **options: Any) -> Tensor:
     """``num_samples`` points of a target, ``[N, dim]`` in float32; in more than two dimensions it lies in the plane of the first two.
+
+    Options that the target does not have are passed over.
 
     >>> target("knot", 500, seed=0).shape
     torch.Size([500, 2])
     """
-    points = TARGETS[name](num_samples, np.random.default_rng([seed, _STREAM]))
+    points = call_with(TARGETS[name], {}, n=num_samples, rng=np.random.default_rng([seed, _STREAM]), **options)
     return torch.from_numpy(np.pad(points, ((0, 0), (0, dim - 2))).astype(np.float32))
 
 
@@ -36,18 +46,43 @@ class ToyTargets(FixedBatch):
     def samples(self) -> Tensor:
         """The targets, ``[R, N, d]`` in float32."""
         c = self.config
-        return torch.stack([target(c.name, c.num_samples, seed, c.dim) for seed in self.seeds])
+        drawn = torch.stack([target(c.name, c.num_samples, seed, c.dim, std=c.std, one_scale=c.one_scale) for seed in self.seeds])
+        return drawn - drawn.mean(1, keepdim=True) if c.centred else drawn
 
 
 _STREAMS = {"target": 1, "source": 2}  # of the random numbers of a seed
 
 
-class PointFiles(FixedBatch):
-    """The points of a file, the same for all seeds unless fewer than all are drawn.
+class Clouds(FixedBatch):
+    """A target and, where there is one, a source. All points of a cloud are the same for all seeds; fewer, or a shape's, are drawn."""
+
+    @abstractmethod
+    def cloud(self, side: str) -> Source:
+        """What the points of ``"target"`` or ``"source"`` are taken from."""
+
+    def samples(self) -> Tensor:
+        """The target, ``[R, N, d]`` in float32."""
+        return self._drawn("target")
+
+    def source_points(self) -> Tensor | None:
+        """Where the particles start, ``[R, N, d]`` in float32; ``None`` without a source."""
+        return None if self.config.source is None else self._drawn("source")
+
+    def _drawn(self, side: str) -> Tensor:
+        cloud, count = self.cloud(side), self.config.count(side)
+        if isinstance(cloud, Points) and count == len(cloud.points):
+            chosen = np.broadcast_to(cloud.points, (len(self.seeds), *cloud.points.shape))
+        else:
+            chosen = np.stack([cloud.draw(count, np.random.default_rng([seed, _STREAMS[side]])) for seed in self.seeds])
+        return torch.from_numpy(chosen.astype(np.float32))
+
+
+class PointClouds(Clouds):
+    """Points of files or on shapes.
 
     Args:
         seeds: one per replica.
-        options: see :class:`~aswd.data.configs.PointsConfig`.
+        options: see :class:`~aswd.data.cloud_configs.PointsConfig`.
 
     Raises:
         ValueError: a file cannot be read, or holds no points.
@@ -55,22 +90,52 @@ class PointFiles(FixedBatch):
 
     config_class = PointsConfig
 
-    def samples(self) -> Tensor:
-        """The target, ``[R, N, d]`` in float32."""
-        return self._drawn("target")
+    def cloud(self, side: str) -> Source:
+        return self.config.clouds[side]
 
-    def source_points(self) -> Tensor | None:
-        """Where the particles start, ``[R, N, d]`` in float32; ``None`` without a source file."""
-        return None if self.config.source is None else self._drawn("source")
 
-    def _drawn(self, side: str) -> Tensor:
-        points, count = self.config.clouds[side].points, self.config.num_samples
-        if count is None or count >= len(points):
-            chosen = np.broadcast_to(points, (len(self.seeds), *points.shape))
-        else:
-            rngs = [np.random.default_rng([seed, _STREAMS[side]]) for seed in self.seeds]
-            chosen = np.stack([points[rng.permutation(len(points))[:count]] for rng in rngs])
-        return torch.from_numpy(chosen.astype(np.float32))
+class ShapeNetClouds(Clouds):
+    """Two clouds of ShapeNet's shapes, as the authors of EBSW and QSW publish them.
+
+    Args:
+        seeds: one per replica.
+        options: see :class:`~aswd.data.cloud_configs.ShapeNetConfig`.
+    """
+
+    config_class = ShapeNetConfig
+
+    @property
+    def location(self) -> str:
+        """The file of all clouds."""
+        return str(self.config.path)
+
+    def prepare_data(self) -> None:
+        """Fetch the file if it is not there, and compare its checksum.
+
+        Raises:
+            UserError: it cannot be fetched, or is another file.
+        """
+        c, (_, address) = self.config, COLLECTIONS[self.config.collection]
+        path, expected = c.path, [c.collection, SHAPENET_POINTS, 3]
+        if not path.exists():
+            try:
+                download([address], path, c.sha256)
+            except Unreachable as error:
+                raise UserError(
+                    f"shapenet_clouds is not there and cannot be fetched ({error}): put {address} into {path.parent}, "
+                    "or give the file as data.file"
+                ) from None
+        check_file(path, c.sha256)
+        try:
+            shape = list(np.load(path, mmap_mode="r").shape)
+        except ValueError:
+            raise UserError(f"data.file must be an array of numbers of the shape {expected}; {path} holds none") from None
+        if shape != expected:
+            raise UserError(f"data.file must be an array of numbers of the shape {expected}; {path} has {shape}")
+
+    def cloud(self, side: str) -> Source:
+        self.prepare_data()
+        return Points(np.load(self.config.path, mmap_mode="r")[getattr(self.config, side)].astype(float))
 
 
 class Shapes(FixedBatch):

@@ -7,7 +7,7 @@ from typing import Any
 from aswd.data.targets import TARGETS
 from aswd.utils.registry import Entry, Registry
 
-_CONFIGS, _IMAGES = "aswd.data.configs", "aswd.data.image_configs"
+_CONFIGS, _CLOUDS, _IMAGES = "aswd.data.configs", "aswd.data.cloud_configs", "aswd.data.image_configs"
 
 
 def _toy(about: str) -> Entry:
@@ -30,8 +30,9 @@ DATA = Registry(
         "shapes": _shapes("point clouds in the plane: shapes by name, from images, meshes or point files", "ring", "heart", "cross"),
         "solids": _shapes("point clouds in space: a sphere, a cube and a torus", "sphere", "cube", "torus"),
         "points": Entry(
-            "aswd.data.points:PointFiles", f"{_CONFIGS}:PointsConfig", "a point cloud from a .npy or .csv file: data.target=FILE"
+            "aswd.data.points:PointClouds", f"{_CLOUDS}:PointsConfig", "a shape, or a .npy or .csv file of points: data.target=NAME_OR_FILE"
         ),
+        "shapenet_clouds": Entry("aswd.data.points:ShapeNetClouds", f"{_CLOUDS}:ShapeNetConfig", "two clouds of 2048 points in space"),
         "synthetic": Entry("aswd.data.images:Synthetic", f"{_IMAGES}:SyntheticConfig", "coloured discs: images without a download"),
         "mnist": Entry("aswd.data.mnist:Mnist", f"{_IMAGES}:MnistConfig", "60 000 and 10 000 handwritten digits, 28 x 28, grey"),
         "fashion_mnist": Entry("aswd.data.mnist:Mnist", f"{_IMAGES}:MnistConfig", "60 000 and 10 000 articles of clothing, 28 x 28, grey"),

@@ -167,6 +167,24 @@ def _cube() -> np.ndarray:
     return np.concatenate([np.roll(side * face, axis, 2) for axis in range(3) for side in (-1, 1)])
 
 
+def _cone() -> np.ndarray:
+    """Height 2, radius 1 of its base."""
+    base, top = np.insert(_turn(_FINE), 1, -1.0, axis=1), np.array([0.0, 1, 0])
+    return np.concatenate([_sheet(np.stack([base, np.broadcast_to(end, base.shape)])) for end in (top, -top)])
+
+
+def _trefoil() -> np.ndarray:
+    """A tube of radius 0.4 around (sin t + 2 sin 2t, cos t - 2 cos 2t, -sin 3t)."""
+    t = np.linspace(0, 2 * np.pi, 2 * _FINE + 1)
+    centre = np.stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)], 1)
+    tangent = np.stack([np.cos(t) + 4 * np.cos(2 * t), -np.sin(t) + 4 * np.sin(2 * t), -3 * np.cos(3 * t)], 1)
+    aside = np.cross(tangent, [0.0, 0, 1])  # the tangent is never upright
+    aside /= np.linalg.norm(aside, axis=1, keepdims=True)
+    above = np.cross(aside, tangent / np.linalg.norm(tangent, axis=1, keepdims=True))
+    around = 0.4 * _turn(_FINE // 2)[:, None]
+    return _sheet(centre + around[..., :1] * aside + around[..., 1:] * above)
+
+
 def _solid(*coordinates: np.ndarray) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*coordinates), -1)
 
@@ -183,6 +201,8 @@ SHAPES: dict[str, Callable[[], np.ndarray]] = {
     "sphere": _sphere,
     "cube": _cube,
     "torus": _torus,
+    "cone": _cone,
+    "trefoil": _trefoil,
 }
 
 

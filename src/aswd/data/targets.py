@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-Target = Callable[[int, np.random.Generator], np.ndarray]  # number of points, random numbers -> [N, 2]
+Target = Callable[..., np.ndarray]  # number of points, random numbers, options -> [N, 2]
 TARGETS: dict[str, Target] = {}
 
 
@@ -17,12 +17,12 @@ def _add(function: Target) -> Target:
 
 
 @_add
-def swiss_roll(n: int, rng: np.random.Generator) -> np.ndarray:
+def swiss_roll(n: int, rng: np.random.Generator, one_scale: bool = False) -> np.ndarray:
     """The swiss roll of scikit-learn without noise, columns 0 and 2, each divided by its largest absolute value."""
     from sklearn.datasets import make_swiss_roll
 
     points = make_swiss_roll(n, random_state=_random_state(rng))[0][:, [0, 2]]
-    return points / np.abs(points).max(0)
+    return points / np.abs(points).max(None if one_scale else 0)
 
 
 @_add
@@ -50,21 +50,21 @@ def rectangle(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 @_add
-def gaussians_8(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Eight Gaussians at radius sqrt(2), std 0.01.
+def gaussians_8(n: int, rng: np.random.Generator, std: float = 0.01) -> np.ndarray:
+    """Eight Gaussians at radius sqrt(2).
 
     Angles are multiples of 45 degrees; centres are filled in turn with 60 points each, or an eighth of fewer than 480.
     """
     angle = 2 * np.pi / 8 * (np.arange(n) // min(60, math.ceil(n / 8)) % 8)
-    return math.sqrt(2) * np.stack([np.sin(angle), np.cos(angle)], 1) + rng.normal(0, 0.01, (n, 2))
+    return math.sqrt(2) * np.stack([np.sin(angle), np.cos(angle)], 1) + rng.normal(0, std, (n, 2))
 
 
 @_add
-def gaussians_25(n: int, rng: np.random.Generator) -> np.ndarray:
-    """A 5 x 5 grid of Gaussians on [-sqrt(2), sqrt(2)]^2, std 0.01, N/25 points each."""
+def gaussians_25(n: int, rng: np.random.Generator, std: float = 0.01) -> np.ndarray:
+    """A 5 x 5 grid of Gaussians on [-sqrt(2), sqrt(2)]^2, N/25 points each."""
     axis = np.linspace(-math.sqrt(2), math.sqrt(2), 5)
     centres = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(25, 2)
-    return centres[np.arange(n) * 25 // n] + rng.normal(0, 0.01, (n, 2))
+    return centres[np.arange(n) * 25 // n] + rng.normal(0, std, (n, 2))
 
 
 @_add

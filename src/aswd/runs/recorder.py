@@ -24,8 +24,8 @@ PACE = "seconds_per_iteration"
 class Recorder(Callback):
     """Keeps the metrics of every evaluation, in memory, in a CSV file and in checkpoints.
 
-    Besides the evaluations that the trainer makes, it has the run evaluated after its first and after its last step. Tasks of ours have
-    metrics per seed; of any other LightningModule it takes what ``self.log`` logged, for one seed.
+    Besides the evaluations that the trainer makes, it has the run evaluated after its first and after its last step, and where the task
+    says. Tasks of ours have metrics per seed; of any other LightningModule it takes what ``self.log`` logged, for one seed.
 
     Args:
         path: the CSV file that grows with the run.
@@ -57,9 +57,9 @@ class Recorder(Callback):
         self._since_step = trainer.global_step
 
     def on_train_batch_end(self, trainer: Trainer, task: LightningModule, *_: Any) -> None:
-        first = getattr(task, "is_first_evaluation", lambda step: step == 1)
+        besides = getattr(task, "is_evaluated_besides", lambda step: step == 1)
         later = evaluation_is_due(trainer) or is_last_step(trainer)
-        if first(trainer.global_step) and self._is_missing(trainer) and not later:
+        if besides(trainer.global_step) and self._is_missing(trainer) and not later:
             evaluate(trainer)
 
     def on_train_end(self, trainer: Trainer, task: LightningModule) -> None:

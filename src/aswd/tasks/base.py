@@ -112,7 +112,7 @@ class Task(LightningModule, ABC):
             "num_sanity_val_steps": 0,
         }
 
-    def is_first_evaluation(self, step: int) -> bool:
+    def is_evaluated_besides(self, step: int) -> bool:
         """Whether a recorded run is evaluated after ``step`` steps besides the regular evaluations."""
         return step == 1
 

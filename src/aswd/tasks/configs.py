@@ -17,6 +17,7 @@ from aswd.tasks.mixtures import check_mixture, check_steps, mixtures, num_mixtur
 from aswd.utils.fields import SWITCH, Options, neutral, option
 
 MAX_STEPS = 10**9
+SOURCES = ("normal", "uniform", "sphere")
 
 
 def _betas(*default: float) -> list[float]:
@@ -28,24 +29,29 @@ class ParticleConfig(Options):
     """Options of such a task; the defaults are those of the released flow.
 
     Args:
-        iterations: Adam steps of the particles.
-        lr: Adam's learning rate.
+        iterations: steps of the particles.
+        optimizer: ``adam`` or ``sgd``.
+        lr: the learning rate.
         betas: Adam's decay rates.
-        source: the law of the particles before the first step: ``normal``, N(0, I), or ``uniform`` on [-1, 1]^d.
+        source: the law of the particles before the first step: ``normal``, N(0, I), ``uniform`` on [-1, 1]^d, or ``sphere``, uniform on
+            the unit sphere.
         source_scale: factor on the source.
         num_particles: N; default: as many as the target has points.
-        evaluate_every: metrics are computed at the first iteration and at every n-th.
+        evaluate_every: metrics are computed at the first iteration, at every n-th and at the last.
+        evaluate_at: further iterations at which they are computed.
         images: save images of the run when it is done.
     """
 
     name: str
     iterations: int = option(2000, at_least=1, at_most=MAX_STEPS)
+    optimizer: str = option("adam", choices=("adam", "sgd"), before="adam")
     lr: float = option(0.002, above=0)
     betas: list[float] = _betas(0.9, 0.999)
-    source: str = option("normal", choices=("normal", "uniform"))
+    source: str = option("normal", choices=SOURCES)
     source_scale: float = option(1.0, above=0)
     num_particles: int | None = option(None, at_least=1)
     evaluate_every: int = option(5, at_least=1)
+    evaluate_at: list[int] = option([], at_least=1, before=[])
     images: bool = neutral(True)
 
 
@@ -54,11 +60,13 @@ class FlowConfig(ParticleConfig):
     """Options of the flow; the defaults are the released code's.
 
     Args:
+        loss_factor: the particles descend this factor times the distance.
         num_frames: of the animation; 0 for none.
     """
 
     data_kind: ClassVar[str] = "points"
     name: str = "flow"
+    loss_factor: float = option(1.0, above=0, before=1.0)
     num_frames: int = neutral(40, at_least=0)
 
 
@@ -79,7 +87,7 @@ class BarycenterConfig(ParticleConfig):
     name: str = "barycenter"
     iterations: int = option(500, at_least=1, at_most=MAX_STEPS)
     lr: float = option(0.02, above=0)
-    source: str = option("uniform", choices=("normal", "uniform"))
+    source: str = option("uniform", choices=SOURCES)
     evaluate_every: int = option(50, at_least=1)
     weights: list[float] | None = None
     grid: int | None = option(None, at_least=1)

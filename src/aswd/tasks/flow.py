@@ -19,7 +19,7 @@ from aswd.utils.metric_history import MetricHistory
 
 
 class Flow(ParticleTask):
-    r"""N particles follow :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` towards the points y of a target.
+    r"""N particles follow :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))`, or descend by SGD, towards the points y of a target.
 
     A batch is a target ``[R, N, d]``, or ``[N, d]`` for all seeds; see :func:`~aswd.tasks.batches.as_points`. The particles start from
     ``source_points()`` of the data module where it has some, else from what the options say. Metrics: ``w2``, the exact W2 to the
@@ -84,7 +84,7 @@ class Flow(ParticleTask):
         values = self.distance(self.particles, self.target)
         self.watch(values, self.global_step + 1)
         self._values = values.detach()
-        return values.sum()  # its gradient is, for each replica, that of its own distance
+        return self.config.loss_factor * values.sum()  # its gradient is, for each replica, that of its own distance
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
         self.watch(self.particles, self.global_step)

@@ -88,7 +88,7 @@ class Gan(GenerativeTask):
     def evaluate_epochs(self) -> int:
         return self.config.evaluate_epochs
 
-    def is_first_evaluation(self, step: int) -> bool:
+    def is_evaluated_besides(self, step: int) -> bool:
         """After the first step, or the first epoch where evaluations are counted in epochs."""
         return step == (self.trainer.num_training_batches if self.config.evaluate_every is None else 1)
 

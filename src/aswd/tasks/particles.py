@@ -1,4 +1,4 @@
-"""What tasks that move particles share: where these start, and how Adam moves them."""
+"""What tasks that move particles share: where these start, and how they are moved."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _STREAM = 2  # of the random numbers of a seed: its particles
 
 def draw_source(config: ParticleConfig, num_particles: int, dim: int, seed: int) -> Tensor:
     """The particles of a seed before the first step, ``[N, dim]``."""
-    rng = np.random.default_rng([seed, _STREAM])
-    draw = rng.standard_normal if config.source == "normal" else lambda shape: rng.uniform(-1, 1, shape)
-    return torch.from_numpy(config.source_scale * draw((num_particles, dim))).float()
+    rng, shape = np.random.default_rng([seed, _STREAM]), (num_particles, dim)
+    points = rng.uniform(-1, 1, shape) if config.source == "uniform" else rng.standard_normal(shape)
+    if config.source == "sphere":
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return torch.from_numpy(config.source_scale * points).float()
 
 
 class ParticleTask(Task):
-    """Adam moves :attr:`particles`, which are made when the data are known: from the first batch, or from a checkpoint.
+    """An optimiser moves :attr:`particles`, which are made when the data are known: from the first batch, or from a checkpoint.
 
     A subclass keeps the distances ``[R]`` of its last training step in ``_values``.
     """
@@ -45,6 +47,9 @@ class ParticleTask(Task):
     def evaluate_every(self) -> int:
         return self.config.evaluate_every
 
+    def is_evaluated_besides(self, step: int) -> bool:
+        return super().is_evaluated_besides(step) or step in self.config.evaluate_at
+
     def draw_sources(self, num_particles: int, dim: int) -> Tensor:
         """The particles of all seeds before the first step, ``[R, N, dim]``."""
         return torch.stack([draw_source(self.config, num_particles, dim, seed) for seed in self.seeds])
@@ -64,6 +69,8 @@ class ParticleTask(Task):
         return metrics if norm is None else {**metrics, "learned_norm": norm}
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
+        if self.config.optimizer == "sgd":
+            return torch.optim.SGD([self.particles], lr=self.config.lr)
         return torch.optim.Adam([self.particles], lr=self.config.lr, betas=tuple(self.config.betas))
 
     def configure_gradient_clipping(

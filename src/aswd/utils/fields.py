@@ -76,9 +76,11 @@ def _check(name: str, value: Any, kind: Any, rules: Mapping[str, Any]) -> None:
     whole = int in (kind, *parts)
     if "choices" in rules:
         check_choice(name, value, rules["choices"])
-    elif "length" in rules:
-        if not isinstance(value, list | tuple) or len(value) != rules["length"] or not all(is_within(v, whole, **bounds) for v in value):
+    elif (bounds or "length" in rules) and any(get_origin(part) is list for part in parts):
+        whole, count = list[int] in parts, rules.get("length")
+        fits = isinstance(value, list | tuple) and count in (None, len(value))
+        if not fits or not all(is_within(v, whole, **bounds) for v in value):
             numbers = describe_number(whole, **bounds).removeprefix("a ").replace("number", "numbers")
-            raise ValueError(f"{name} must be a list of {rules['length']} {numbers}; got {shown(value)}")
+            raise ValueError(f"{name} must be a list of {'' if count is None else f'{count} '}{numbers}; got {shown(value)}")
     elif bounds:
         check_number(name, value, whole=whole, **bounds)

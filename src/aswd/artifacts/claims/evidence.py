@@ -102,12 +102,13 @@ class Evidence:
         spreads = []
         for data in self.data:
             values, others = (self.values(data, label, quantity) for label in (first, second))
-            shared = [seed for seed in sorted(set(values) & set(others)) if np.isfinite([values[seed], others[seed]]).all()]
-            each = [deviations(np.array([one[seed] for seed in shared])) if shared else np.array([]) for one in (values, others)]
-            spreads.append(dict(zip(shared, each[0] - each[1], strict=True)))
-        shared = sorted(set.intersection(*(set(spread) for spread in spreads)))
+            shared = sorted(set(values) & set(others))
+            with np.errstate(invalid="ignore"):
+                each = [deviations(np.array([one[seed] for seed in shared])) if shared else np.array([]) for one in (values, others)]
+                spreads.append(dict(zip(shared, each[0] - each[1], strict=True)))
+        shared = sorted(set.intersection(*map(set, spreads)))
         differences = np.array([np.mean([spread[seed] for spread in spreads]) for seed in shared])
-        return inside(f"deviation from the median, {first} - {second}", differences, -np.inf, 0.0, ranks=True)
+        return inside(f"deviation from the median, {first} - {second}", differences[~np.isnan(differences)], -np.inf, 0.0, ranks=True)
 
     def _compare(self, data: str, first: str, second: str, quantity: str | None, low: float, high: float) -> Answer:
         name = f"{first} - {second}"

@@ -95,8 +95,9 @@ function filter() {
     wanted.every(({ name, value }) => (name === "verdict" ? JSON.parse(node.dataset.verdict).includes(value) : node.dataset[name] === value));
   const articles = [...document.querySelectorAll("article")];
   for (const node of [...articles, ...document.querySelectorAll("#claims tbody tr")]) node.hidden = !fits(node);
-  const shown = articles.filter((node) => !node.hidden).length;
-  document.getElementById("shown").textContent = `${shown} of ${articles.length} figures and tables`;
+  const shown = articles.filter((node) => !node.hidden);
+  for (const node of document.querySelectorAll("section.paper")) node.hidden = !shown.some((article) => article.dataset.paper === node.dataset.paper);
+  document.getElementById("shown").textContent = `${shown.length} of ${articles.length} figures and tables`;
 }
 
 /** The system's colours, always light, always dark. */

@@ -21,6 +21,7 @@ from aswd.artifacts import tables
 from aswd.artifacts.claims import LEVEL, MIN_SEEDS, NONE, OPEN
 from aswd.artifacts.declaration import SCALES, load, order_key
 from aswd.artifacts.drawing import load_drawing
+from aswd.artifacts.papers import Paper
 from aswd.artifacts.reproduction import DIGESTS, FILES, judgement, outcome
 from aswd.artifacts.results import SUFFIX, read_results
 from aswd.artifacts.views import data_address
@@ -29,8 +30,8 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import find_damage, read_bytes, read_json, write_text
 
 NEEDED = (
-    *("artifact", "title", "number", "caption", "about", "task", "metric", "reading", "scale", "changes", "heading", "command"),
-    *("verdicts", "no_verdict", "runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
+    *("artifact", "title", "number", "caption", "about", "paper", "task", "metric", "reading", "scale", "changes", "heading"),
+    *("command", "verdicts", "no_verdict", "runs", "of", "wall_time", "devices", "revisions", "versions", "settings"),
 )
 _HERE = Path(__file__).parent
 _SCRIPTS = ("page.js", "views.js")
@@ -68,7 +69,7 @@ def page(sections: list[dict[str, Any]], live: bool = False) -> str:
     scripts = (*_SCRIPTS, "live.js") if live else _SCRIPTS
     verdicts = {verdict["verdict"] for section in sections for verdict in section["verdicts"]}
     filters = {
-        "paper": sorted({section["paper"] for section in sections} - {""}),
+        "paper": list(dict.fromkeys(section["paper"].title for section in sections if section["paper"])),
         "task": sorted({section["task"] for section in sections}),
         "verdict": sorted(verdicts),
     }
@@ -99,24 +100,13 @@ def _environment() -> Environment:
     )
     templates.filters |= {
         "slug": slug,
-        "number": format_number,
+        "number": lambda value: "" if pandas.isna(value) else tables.number(value),
         "options": options_text,
         "pretty": lambda value: json.dumps(value, indent=1),
         "markdown": tables.escape_markdown,
         "code": tables.markdown_code,
     }
     return templates
-
-
-def format_number(value: Any) -> str:
-    """A number of a table; nothing for none.
-
-    >>> [format_number(value) for value in (0.5, -12.345, 1.2e-05, float("nan"))]
-    ['0.50', '-12.35', '1.2e-05', '']
-    """
-    if pandas.isna(value):
-        return ""
-    return f"{value:.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def compare(row: dict[str, Any]) -> str:
@@ -129,7 +119,7 @@ def compare(row: dict[str, Any]) -> str:
 
 
 def read_sections(output_dir: Path) -> list[dict[str, Any]]:
-    """What the page shows of every artifact: ours in the order of the paper, then others; larger scales first."""
+    """What the page shows of every artifact: in the order of listings, larger scales first."""
     found = sorted((output_dir / "artifacts").glob("*/*/summary.json"))
     summaries = [(path.parent, summary) for path in found if (summary := _read(path)) is not None]
     return _ordered([{**summary, **_content(path), "anchor": slug(f"{path.parent.name}-{path.name}")} for path, summary in summaries])
@@ -160,16 +150,22 @@ def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any
 
 
 def _ordered(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sections in their order, each with an anchor of its own, and its rows compared with the published values."""
+    """Sections in their order, each with its paper and an anchor of its own, and its rows compared with the published values."""
+    sections = [{**section, "paper": Paper(**section["paper"]) if section["paper"] else None} for section in sections]
     rank = {name: -index for index, name in enumerate(SCALES)}
-    sections.sort(key=lambda each: (order_key(each["artifact"], each["number"]), rank.get(each["scale"], 1), each["reading"]))
+
+    def place(section: dict[str, Any]) -> tuple:
+        order = order_key(section["artifact"], section["number"], section["paper"])
+        return order, rank.get(section["scale"], 1), section["reading"]
+
+    sections.sort(key=place)
     anchors: list[str] = []
     for section in sections:
         anchor = section["anchor"]
         anchors.append(f"{anchor}-{len(anchors)}" if anchor in anchors else anchor)
         for row in section["rows"]:
             row["comparison"] = NONE if section["no_verdict"] and pandas.notna(row["published"]) else compare(row)
-    return [{"paper": "", **section, "anchor": anchor} for section, anchor in zip(sections, anchors, strict=True)]
+    return [{**section, "anchor": anchor} for section, anchor in zip(sections, anchors, strict=True)]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
