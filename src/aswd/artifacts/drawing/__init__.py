@@ -38,7 +38,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table, ``views`` what a page shows of cells."""
+    """Functions: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table, ``views`` what a page shows of cells."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
