@@ -249,6 +249,10 @@ def test_a_scale_that_cannot_judge_does_not_and_the_report_says_so(tmp_path, cap
     five = Reproduction(load("flow_main"), "laptop", "reference", [f"paths.output_dir={tmp_path}"]).cells
     assert {verdict.verdict for verdict in judgement(load("flow_main"), "laptop", five)[0]} == {OPEN}
     assert all(not artifact.scale("smoke").judges for artifact in artifacts())
+    demo = Reproduction(load("flow_main"), "demo", "reference", [f"paths.output_dir={tmp_path}"]).cells
+    numbers = {verdict.claim: (verdict.verdict, verdict.numbers) for verdict in judgement(load("flow_main"), "demo", demo)[0]}
+    assert numbers["F0"] == ("no verdict", "the scale demo judges F2 only")
+    assert numbers["F2"][0] == OPEN
 
 
 def test_few_seeds_are_drawn_as_lines_and_five_as_a_band():

@@ -45,18 +45,21 @@ class Scale:
         num_projections: directions, for distances that have this option.
         overrides: of all runs.
         data: a part of the data sets.
-        judges: whether claims are judged; not at a scale that only checks that everything runs.
+        judges: whether claims are judged, or the names of those that are; none at a scale that only checks that everything runs.
     """
 
     seeds: int
     num_projections: int | None = None
     overrides: tuple[str, ...] = ()
     data: tuple[str, ...] | None = None
-    judges: bool = True
+    judges: bool | tuple[str, ...] = True
 
     def __post_init__(self) -> None:
         check_at_least("seeds", self.seeds, 1, whole=True)
-        check_choice("judges", self.judges, [True, False])
+        if isinstance(self.judges, tuple):
+            _check_texts("judges", self.judges)
+        else:
+            check_choice("judges", self.judges, [True, False])
         _check_texts("overrides", self.overrides)
         if self.data is not None:
             _check_texts("data", self.data)

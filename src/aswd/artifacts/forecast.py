@@ -113,7 +113,7 @@ def _short_run(config: RunConfig) -> float | None:
             spec = replace(short, task=replace(config.task, iterations=steps, images=False))
             start = time.process_time()  # other work on this machine counts for nothing
             words = {outcome.status for outcome in execute_run(spec)}
-            if "stopped" in words:
+            if "interrupted" in words:
                 raise KeyboardInterrupt
             if words != {"done"}:
                 return None
