@@ -77,6 +77,11 @@ class Leaderboard(Reproduction):
         return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
 
     @property
+    def heading(self) -> str:
+        counts = f"{len(self.protocol.methods)} methods, {len(self.protocol.disciplines)} tasks"
+        return f"{self.artifact.caption} (reading {self.reading}, scale {self.scale}, {counts})"
+
+    @property
     def command(self) -> str:
         folders = [argument for folder in self.config_dirs for argument in ("--config-dir", folder)]
         chosen = [argument for name, given in self.changes.items() for argument in (f"--{name}", ",".join(given))]
