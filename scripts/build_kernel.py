@@ -18,7 +18,7 @@ except ImportError:  # as a script
 
 FOLDER = Path(__file__).resolve().parents[1] / "src" / "aswd" / "distances" / "native"
 # No contraction of products and sums: the same bits with every instruction set.
-FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=default", "-ffp-contract=off", "-w"]
+FLAGS = ["-O3", "-std=c++17", "-shared", "-fPIC", "-pthread", "-fvisibility=default", "-ffp-contract=off", "-w"]
 
 
 def build(folder: Path = FOLDER) -> Path | None:

@@ -280,11 +280,17 @@ def test_seeds_that_make_no_batch_are_started_one_by_one_and_force_means_all(tmp
     assert started == [[], [(0, 1)] * 24]
 
 
-def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys):
+def test_dry_run_measures_steps_where_nothing_is_known(tmp_path, capsys):
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "24 cells without similar runs in the store" in out
+    assert "48 runs are missing" in out
+    assert re.search(r"about \d+ s of one core, by steps that were measured for this estimate", out)
+    assert "unknown" not in out
     assert not (tmp_path / "runs").exists()
+
+
+def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("aswd.artifacts.forecast._short_run", lambda config: None)
     assert main(["train", "distance=aswd", "data=knot", "distance.num_projections=20", f"paths.output_dir={tmp_path}", *TINY]) == 0
     capsys.readouterr()
     assert reproduce(tmp_path, "ablation_max_gswnn_penalty", "--dry-run") == 0

@@ -78,18 +78,26 @@ def test_slices_agree_with_float64(dim, replicas, n, slices):
     torch.manual_seed(2)
     # Multiples of 1/16, whose products are exact in float32: no rounding changes the order.
     x, y, theta = ((16 * torch.randn(replicas, count, dim)).round() / 16 for count in (n, n, slices))
-    costs, grads = kernel.sliced(x, y, theta, 2.0, (True, True, True))
+    costs, sides, theta_grad = kernel.sliced(x, y, theta, 2.0, (True, True, True))
+    grads = *sides.split(n, 1), theta_grad
     inputs = [tensor.double().requires_grad_() for tensor in (x, y, theta)]
     lines = [(inputs[2] @ side.mT).sort(dim=-1, stable=True).values for side in inputs[:2]]
     reference = (lines[0] - lines[1]).square().sum(-1)
-    expected = torch.autograd.grad(reference.sum(), inputs)
+    expected = torch.autograd.grad(reference.sum(), inputs, retain_graph=True)
     torch.testing.assert_close(costs.double(), reference.detach(), rtol=1e-5, atol=1e-5)
-    for grad, of, sign in zip(grads, expected, (1, -1, 1), strict=True):
-        torch.testing.assert_close(2 * sign * grad.double(), of, rtol=1e-5, atol=1e-3)
+    for grad, of in zip(grads, expected, strict=True):
+        torch.testing.assert_close(2 * grad.double(), of, rtol=1e-5, atol=1e-3)
+    assert torch.equal(kernel.sliced(x, y, theta, 2.0, (False, True, False))[1], grads[1])
+    assert torch.equal(kernel.sliced(x, y, theta, 2.0, (True, True, False), 0.5)[1], sides / 2)
+    weights = torch.randn(replicas, slices)
+    _, *weighted = kernel.sliced(x, y, theta, 2.0, (True, True, True), 0.5, weights)
+    expected = torch.autograd.grad((weights.double() * reference).sum(), inputs)
+    for grad, of in zip((*weighted[0].split(n, 1), weighted[1]), expected, strict=True):
+        torch.testing.assert_close(4 * grad.double(), of, rtol=1e-5, atol=1e-3)
     other, slopes = kernel.slopes(x, y, theta, 2.0, (True, True))
     assert torch.equal(other, costs)
-    for slope, grad in zip(slopes, grads, strict=False):
-        torch.testing.assert_close(slope.mT @ theta, grad, rtol=1e-4, atol=1e-4)
+    for slope, grad, sign in zip(slopes, grads, (1, -1), strict=False):
+        torch.testing.assert_close(sign * slope.mT @ theta, grad, rtol=1e-4, atol=1e-4)
 
 
 @compiled
@@ -125,7 +133,7 @@ def test_the_same_bits_with_every_width_of_registers(monkeypatch, dim):
 def test_what_is_not_finite_is_not_hidden():
     x, y = torch.randn(20, 2), torch.randn(20, 2)
     theta = torch.full((1, 3, 2), 3e38)  # values overflow
-    costs, _ = kernel.sliced(x[None], y[None], theta, 2.0, (True, False, False))
+    costs, *_ = kernel.sliced(x[None], y[None], theta, 2.0, (True, False, False))
     assert not torch.isfinite(costs).any()
     rows = torch.randn(4, 9)
     rows[2, 5] = float("nan")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -114,6 +115,18 @@ def test_torch_has_its_threads_back(torch_threads):
     x = torch.randn(50, 2)
     build("aswd", num_projections=20, seed=0)(x, x + 1)
     assert torch.get_num_threads() == 2
+
+
+def test_two_threads_of_the_caller_at_once():
+    """Threads of the kernel serve one caller at a time, and the other works alone: the same bits."""
+    x, y = torch.randn(300, 2), torch.randn(300, 2)
+
+    def evaluate(_):
+        return [build("swd", num_projections=500, seed=0)(x, y).item() for _ in range(20)]
+
+    with workers(3), ThreadPoolExecutor(2) as callers:
+        results = [value for values in callers.map(evaluate, range(2)) for value in values]
+    assert len(set(results)) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -1,19 +1,29 @@
-"""Estimates how long the missing runs of an artifact will take: from runs in the store, or from published times. Unknown is unknown."""
+"""Estimates how long the missing runs of an artifact will take: from runs in the store, from published times, or from steps that are
+measured for it, where these are small. Unknown is unknown.
+"""
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas
+from tqdm import tqdm
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
 from aswd.config.run import RunConfig
+from aswd.config.schemas import PathConfig
 from aswd.runs import records
+from aswd.runs.execution import execute_run
+from aswd.tasks.configs import ParticleConfig
 from aswd.utils.tables import table
 
 TRAIN_IMAGES = {"mnist": 60_000, "fashion_mnist": 60_000, "cifar10": 50_000, "celeba": 162_770}
 PACE = "seconds_per_iteration"
+MEASURED = "one core, by steps that were measured for this estimate"
 PUBLISHED = "a GPU, by the published seconds per iteration, without evaluations"
 
 
@@ -22,10 +32,11 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     known = records(output_dir)
     known = known[known["state"] == "done"]
     rows, totals, unknown, missing_runs = [], {}, 0, 0
-    for cell in cells:
+    measured: dict[str, float | None] = {}
+    for cell in tqdm(cells, "estimating", unit="cell", leave=False):
         done = len(cell.done)
         missing = len(cell.config.seeds) - (0 if cell.config.force else done)
-        estimate = _estimate(artifact, cell, known) if missing else (0.0, "")
+        estimate = _estimate(artifact, cell, known, measured) if missing else (0.0, "")
         missing_runs += missing
         if estimate is None:
             unknown += 1
@@ -38,13 +49,18 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     return "\n".join([table(("data", "series", "done", "time"), rows), f"{missing_runs} runs are missing", *lines])
 
 
-def _estimate(artifact: Artifact, cell: Cell, known: pandas.DataFrame) -> tuple[float, str] | None:
-    """Seconds per seed, and of what; ``None`` where nothing is known."""
+def _estimate(artifact: Artifact, cell: Cell, known: pandas.DataFrame, measured: dict[str, float | None]) -> tuple[float, str] | None:
+    """Seconds per seed, and of what; ``None`` where nothing is known. Adds to the paces that were ``measured``."""
     steps = _steps(cell.config)
     pace = _measured_pace(cell.config, known)
     if pace is None:
         published = artifact.published_value(cell.data, cell.label, PACE)
         pace = None if published is None else (published, PUBLISHED)
+    if pace is None and isinstance(cell.config.task, ParticleConfig):
+        similar = repr((cell.config.task, cell.config.distance_name, cell.config.distance, getattr(cell.config.data, "num_samples", None)))
+        if similar not in measured:
+            measured[similar] = _short_run(cell.config)
+        pace = None if measured[similar] is None else (measured[similar], MEASURED)
     return None if pace is None or steps is None else (steps * pace[0], pace[1])
 
 
@@ -80,6 +96,30 @@ def _measured_pace(config: RunConfig, known: pandas.DataFrame) -> tuple[float, s
     pace = (known["wall_time"] / known["replicas"] / known["steps"] * ratio)[same]
     how = "by similar runs in the store" if (ratio[same] == 1).all() else "by runs in the store with other numbers of directions or samples"
     return float(pace.mean()), f"{known['device'][same].mode()[0]}, {how}"
+
+
+def _short_run(config: RunConfig) -> float | None:
+    """Seconds per step of one seed on one core, evaluations included; ``None`` where the run fails.
+
+    Of some seeds at once, as they will be run. A longer run less a shorter one, after one that warms up: what happens once does not count.
+    """
+    every, times = config.task.evaluate_every, []
+    seeds = config.seeds[:4]
+    with TemporaryDirectory() as folder:
+        trainer = replace(config.trainer, threads=1, enable_progress_bar=False)
+        paths = PathConfig(folder)
+        short = replace(config, seeds=seeds, trainer=trainer, paths=paths, loggers={}, callbacks={}, force=True)
+        for steps in (every, every, 3 * every):
+            spec = replace(short, task=replace(config.task, iterations=steps, images=False))
+            start = time.process_time()  # other work on this machine counts for nothing
+            words = {outcome.status for outcome in execute_run(spec)}
+            if "stopped" in words:
+                raise KeyboardInterrupt
+            if words != {"done"}:
+                return None
+            times.append(time.process_time() - start)
+    _, shorter, longer = times
+    return (longer - shorter if longer > shorter else longer / 1.5) / (2 * every * len(seeds))
 
 
 def _amount(seconds: float) -> str:

@@ -61,6 +61,26 @@ class Mean(Separable):
         return torch.full_like(costs, 1 / costs.shape[1])
 
 
+class Weighted(Aggregation):
+    """A sum of costs under weights that are known before the costs are; a negative one counts as zero. A subclass must define
+    :meth:`slice_weights`.
+    """
+
+    def slice_weights(self, s: Slices) -> Tensor:
+        """The weights ``[R, L]``, differentiable with respect to samples or features, and directions."""
+        raise TypeError(f"{type(self).__name__} must define slice_weights(slices)")
+
+    def weights(self, costs: Tensor, s: Slices) -> Tensor:
+        return self.slice_weights(s)
+
+    def __call__(self, costs: Tensor, s: Slices) -> Tensor:
+        return self.estimate(super().__call__(costs, s))
+
+    def estimate(self, total: Tensor) -> Tensor:
+        """The value from the weighted sum."""
+        return total.clamp_min(0)
+
+
 class MeanOfRoots(Separable):
     """The sum over l of (c_l / L)^(1/k), to the power k: the pseudo-code of the ASWD paper, Algorithm 1."""
 

@@ -29,40 +29,43 @@ def has_closed_form(distance: SlicedDistance) -> bool:
 
 
 def objective_gradients(
-    distance: SlicedDistance, problem: Problem, parameters: Parameters, fixed: tuple[Tensor, Tensor] | None, base: Tensor | None
+    distance: SlicedDistance,
+    problem: Problem,
+    samples: Tensor,
+    parameters: Parameters,
+    fixed: tuple[Tensor, Tensor] | None,
+    base: Tensor | None,
 ) -> dict[str, Tensor]:
     """Gradients of the objective with respect to the maximised parameters, by name.
 
     Args:
         distance: whose objective it is; :func:`has_closed_form` must hold.
         problem: the samples.
+        samples: those of both sides, one after the other: layers take them at once.
         parameters: all current parameters.
         fixed: the features of both sides if the directions are maximised, else ``None``.
         base: the random part of the directions.
     """
     projection, moves_directions = distance.projection, fixed is not None
-    traced = [] if moves_directions else [projection.traced(side, parameters) for side in (problem.x, problem.y)]
-    features = fixed if moves_directions else tuple(features for features, _ in traced)
+    traced, trace = (None, None) if moves_directions else projection.traced(samples, parameters)
+    features = fixed if moves_directions else traced.split((problem.n, problem.m), 1)
     own = projection.own_directions(parameters)
     theta = distance.directions.theta(base, parameters) if own is None else own
-    cost, grads = cost_and_gradients(
-        projection,
+    cost, _, sides_grad, theta_grad = cost_and_gradients(
         *features,
         theta,
         problem.x_weights,
         problem.y_weights,
+        projection,
         distance.order,
         distance.aggregation,
         need=(not moves_directions, not moves_directions, moves_directions or own is not None),
     )
     slope = distance.aggregation.slope(cost, theta.shape[1], distance.objective_samples(problem), distance.order)
-    grads = [None if grad is None else grad.mul_(slope) for grad in grads]
+    grads = [None if grad is None else grad.mul_(slope) for grad in (sides_grad, theta_grad)]
     if distance.penalty is not None and distance.penalty.penalty:
-        penalty_grads = distance.penalty.gradients(distance.slices(problem, parameters, features, theta))
-        grads = [grad if part is None else grad.sub_(part) for grad, part in zip(grads, penalty_grads, strict=True)]
+        distance.penalty.subtract_gradients(distance.slices(problem, parameters, features, theta), traced, *grads)
     if moves_directions:
-        return distance.directions.parameter_gradients(base, theta, parameters, grads[2])
-    sides = zip((problem.x, problem.y), traced, grads[:2], strict=True)
-    x_part, y_part = (projection.parameter_gradients(x, *trace, grad, parameters) for x, trace, grad in sides)
-    total = {name: x_part[name] + y_part[name] for name in x_part}
-    return total if own is None else {**total, **projection.own_gradients(grads[2])}
+        return distance.directions.parameter_gradients(base, theta, parameters, grads[1])
+    of_parameters = projection.parameter_gradients(samples, traced, trace, grads[0], parameters)
+    return of_parameters if own is None else {**of_parameters, **projection.own_gradients(grads[1])}

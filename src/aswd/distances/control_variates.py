@@ -1,4 +1,4 @@
-r"""Control variates: aggregations whose weights use what is known of the mean over all directions.
+r"""Control variates: aggregations whose weights use what is known of the mean over all directions. A negative estimate counts as zero.
 
 With functions :math:`G_l` of the directions whose means over the sphere are known, the intercept of a regression of the costs on
 them has a smaller variance than the mean of the costs. It is a weighted sum of the costs, with weights that do not depend on these.
@@ -14,14 +14,14 @@ from itertools import combinations_with_replacement
 import torch
 from torch import Tensor
 
-from aswd.distances.aggregations import Aggregation
+from aswd.distances.aggregations import Weighted
 from aswd.distances.one_dimensional import clamp_tiny, differentiable_gradients
 from aswd.distances.problem import Slices
 from aswd.utils.checks import check_at_least
 
 
-class _Variate(Aggregation):
-    """One variate, which depends on the samples; a negative estimate counts as zero."""
+class _Variate(Weighted):
+    """One variate, which depends on the samples."""
 
     needs_uniform = True
 
@@ -29,49 +29,36 @@ class _Variate(Aggregation):
         """G_l, ``[R, L]``, and its mean over all directions, ``[R, 1]``."""
         raise NotImplementedError
 
-    def weights(self, costs: Tensor, s: Slices) -> Tensor:
+    def slice_weights(self, s: Slices) -> Tensor:
         r""":math:`\tfrac1L - (\bar G - E G) (G_l - \bar G) / \sum_j (G_j - \bar G)^2`."""
-        variate, expected = self.variate(s)
-        mean = variate.mean(1, keepdim=True)
-        centred = variate - mean
-        share = 1 / costs.shape[1] + torch.zeros_like(costs)
-        return share - (mean - expected) * centred / clamp_tiny(centred.square().sum(1, keepdim=True))
-
-    def __call__(self, costs: Tensor, s: Slices) -> Tensor:
-        return _Intercept.apply(costs, *self.variate(s)).clamp_min(0)
+        return _Weights.apply(*self.variate(s))
 
 
-def _intercept(costs: Tensor, variate: Tensor, expected: Tensor) -> Tensor:
-    """The costs under the weights of :class:`_Variate`, ``[R]``: their mean, less slope times what the variate's mean is off."""
+def _weights(variate: Tensor, expected: Tensor) -> Tensor:
     mean = variate.mean(1, keepdim=True)
     centred = variate - mean
-    slope = (centred * costs).sum(1) / clamp_tiny(centred.square().sum(1))
-    return costs.mean(1) - slope * (mean - expected)[:, 0]
+    return 1 / variate.shape[1] - (mean - expected) / clamp_tiny(centred.square().sum(1, keepdim=True)) * centred
 
 
-class _Intercept(torch.autograd.Function):
-    """:func:`_intercept` with its gradients in closed form, which saves a dozen nodes of a graph."""
+class _Weights(torch.autograd.Function):
+    """:func:`_weights` with its gradients in closed form, which saves a dozen nodes of a graph."""
 
     @staticmethod
-    def forward(ctx, costs: Tensor, variate: Tensor, expected: Tensor) -> Tensor:
-        ctx.save_for_backward(costs, variate, expected)
-        return _intercept(costs, variate, expected)
+    def forward(ctx, variate: Tensor, expected: Tensor) -> Tensor:
+        ctx.save_for_backward(variate, expected)
+        return _weights(variate, expected)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        costs, variate, expected = inputs = ctx.saved_tensors
+        variate, expected = inputs = ctx.saved_tensors
         if torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(grad):  # as in a vectorised Hessian
-            return tuple(differentiable_gradients(_intercept, inputs, ctx.needs_input_grad, grad))
+            return tuple(differentiable_gradients(_weights, inputs, ctx.needs_input_grad, grad))
         mean = variate.mean(1, keepdim=True)
-        centred, count = variate - mean, variate.shape[1]
+        centred = variate - mean
         squares = clamp_tiny(centred.square().sum(1, keepdim=True))
-        slope = (centred * costs).sum(1, keepdim=True) / squares
-        off, grad = mean - expected, grad[:, None]
-        along = off / squares * centred
-        of_costs = grad * (1 / count - along)
-        residuals = costs - costs.mean(1, keepdim=True)
-        of_variate = grad * (2 * slope * along - off / squares * residuals - slope / count)
-        return of_costs, of_variate, grad * slope
+        slope, off = (grad * centred).sum(1, keepdim=True) / squares, (mean - expected) / squares
+        constant = off * grad.mean(1, keepdim=True) - slope / variate.shape[1]
+        return (2 * slope * off * centred).add_(constant).sub_(off * grad), slope
 
 
 class LowerVariate(_Variate):
@@ -110,12 +97,12 @@ def _mean(features: Tensor, weights: Tensor | None) -> Tensor:
 
 
 @dataclass
-class SphericalHarmonics(Aggregation):
+class SphericalHarmonics(Weighted):
     r"""SHCV: the intercept of a least-squares regression of the costs on all even spherical harmonics up to a degree.
 
     These, and the constant, span the homogeneous polynomials of that degree on the sphere, so that the intercept is the mean over the
     sphere of the polynomial that fits the costs best: with the matrix :math:`\Phi` of monomials and their means m, the weights are
-    :math:`\Phi (\Phi^T \Phi)^{-1} m`. A negative estimate counts as zero.
+    :math:`\Phi (\Phi^T \Phi)^{-1} m`.
 
     Args:
         degree: even; the number of directions must exceed the C(d + degree - 1, degree) monomials.
@@ -137,14 +124,11 @@ class SphericalHarmonics(Aggregation):
                 "use more directions, a lower degree, or another control variate"
             )
 
-    def weights(self, costs: Tensor, s: Slices) -> Tensor:
+    def slice_weights(self, s: Slices) -> Tensor:
         index, means = _monomials_and_means(s.theta.shape[2], self.degree, s.theta.device, s.theta.dtype)
         theta = s.theta.detach()
         q, r = torch.linalg.qr(theta[..., index].prod(-1))
         return (q @ torch.linalg.solve_triangular(r.mT, means.expand(len(r), -1, 1), upper=False))[..., 0]
-
-    def __call__(self, costs: Tensor, s: Slices) -> Tensor:
-        return super().__call__(costs, s).clamp_min(0)
 
 
 @lru_cache(maxsize=8)

@@ -13,14 +13,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from aswd.distances.workers import map_chunks, worker_count
+from aswd.distances.workers import worker_count
 
 MAX_DIM = 16  # of directions whose products with samples the kernel computes itself
-_UNIT = 32_768  # values on the line per unit of work
-_MOST_UNITS = 16  # of a replica: each has a gradient of its own, and they are summed in the end
+_UNIT = 16_384  # values on the line per unit of work
+_MOST_UNITS = 128  # of a replica: each has a gradient of its own, and they are summed in the end
+_FEW_UNITS = 16  # that there may be, if the gradients of more would take more than _PARTS
+_PARTS = 1 << 22  # numbers in the gradients of units that are held at a time
 
 _FILE = Path(__file__).with_name("native") / "rows.so"
-_INTERFACE = 2  # of native/rows.cpp: a library of another version is not used
+_INTERFACE = 3  # of native/rows.cpp: a library of another version is not used
 _register_bytes = 0  # width of the registers; 0: the kernel chooses. Tests set it
 
 
@@ -34,8 +36,9 @@ def _load(file: Path) -> ctypes.CDLL | None:
         library.aswd_sort.restype = None
         library.aswd_solve.argtypes = [address, address, count, count, ctypes.c_double, *[ctypes.c_int] * 2, address, ctypes.c_int]
         library.aswd_solve.restype = None
-        sizes = [*[count] * 4, ctypes.c_int, ctypes.c_double]
-        library.aswd_sliced.argtypes = [*[address] * 3, *sizes, *[address] * 6, ctypes.c_int, address, ctypes.c_int]
+        sides, sizes = [address, count, count] * 2, [*[count] * 4, ctypes.c_int, *[ctypes.c_double] * 2]
+        outputs = [*[address] * 3, count, *[address] * 3, ctypes.c_int]
+        library.aswd_sliced.argtypes = [*sides, address, address, *sizes, *outputs, count, count, ctypes.c_int]
         library.aswd_sliced.restype = None
         fits = library.aswd_interface() == _INTERFACE and library.aswd_register_bytes()
     except (OSError, AttributeError):
@@ -74,49 +77,71 @@ def solve(u: Tensor, v: Tensor, order: float, need_u: bool, need_v: bool) -> Ten
     return costs
 
 
-def sliced(x: Tensor, y: Tensor, directions: Tensor, order: float, need: tuple[bool, bool, bool]) -> tuple[Tensor, list[Tensor | None]]:
+def sliced(
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    order: float,
+    need: tuple[bool, bool, bool],
+    scale: float = 1.0,
+    weights: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """All slices <x, theta> of ``x [R, N, D]`` and ``y [R, N, D]`` with ``directions [R, L, D]``, D at most :data:`MAX_DIM`, in threads.
 
     Returns:
-        The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, but for the factor ``order``,
-        with respect to ``x``, ``y`` and ``directions``, those in ``need``; that of ``y`` is negated.
+        The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, under ``weights [R, L]`` if
+        there are any, but for the factor ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the
+        other in ``[R, N or 2 N, D]``, and with respect to ``directions``.
     """
-    units, width = math.ceil(directions.shape[1] / _unit(x, directions)), math.ceil(x.shape[2] / 4) * 4
-    parts = [x.new_empty(len(x), units, x.shape[1], width) if needed else None for needed in need[:2]]
+    samples, dim = x.shape[1:]
+    sides = x.new_empty(len(x), dim, samples * (need[0] + need[1])) if need[0] or need[1] else None
+    x_grad = None if not need[0] else sides.data_ptr()
+    y_grad = None if not need[1] else sides.data_ptr() + (4 * samples if need[0] else 0)
     theta_grad = torch.empty_like(directions, memory_format=torch.contiguous_format) if need[2] else None
-    costs = _run(x, y, directions, order, [*parts, theta_grad, None, None])
-    sums = [None if part is None else part[:, 0] if units == 1 else part.sum(1) for part in parts]
-    return costs, [*(None if grad is None else grad[..., : x.shape[2]] for grad in sums), theta_grad]
+    outputs = [x_grad, y_grad, 0 if sides is None else sides.shape[2], _address(theta_grad), None, None]
+    costs = _run(x, y, directions, order, outputs, scale, None if weights is None else weights.contiguous())
+    return costs, None if sides is None else sides.mT, theta_grad
 
 
 def slopes(x: Tensor, y: Tensor, directions: Tensor, order: float, needs: tuple[bool, bool]) -> tuple[Tensor, list[Tensor | None]]:
-    """As :func:`sliced`, with the slopes of every slice, ``[R, L, N]``, instead of gradients; both sides' with the sign of x's."""
+    """Costs as by :func:`sliced`, and the slopes of every slice, ``[R, L, N]``, of the sides that need them, with the sign of x's."""
     kept = [x.new_empty(*directions.shape[:2], x.shape[1]) if needed else None for needed in needs]
-    return _run(x, y, directions, order, [None, None, None, *kept]), kept
+    return _run(x, y, directions, order, [None, None, 0, None, *map(_address, kept)]), kept
 
 
 def lifted(x: Tensor, y: Tensor, directions: Tensor, order: float) -> Tensor:
     """The sum of ``|x - y|^order`` between the samples that a slice matches, ``[R, L]``, with sizes as in :func:`sliced`."""
-    return _run(x, y, directions, order, [None] * 5, is_lifted=True)
+    return _run(x, y, directions, order, [None, None, 0, None, None, None], is_lifted=True)
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
 
 
 def _unit(x: Tensor, directions: Tensor) -> int:
     """Slices per unit of work, which depends on the sizes of a replica alone."""
-    samples, slices = x.shape[1], directions.shape[1]
+    (samples, dim), slices = x.shape[1:], directions.shape[1]
     tile = 16 if samples <= 1024 else 8  # slices that are sorted at once
-    unit = max(_UNIT // samples, math.ceil(slices / _MOST_UNITS))
+    most = min(_MOST_UNITS, max(_FEW_UNITS, _PARTS // (2 * samples * math.ceil(dim / 4) * 4)))
+    unit = max(_UNIT // samples, math.ceil(slices / most))
     return math.ceil(slices / math.ceil(slices / unit) / tile) * tile
 
 
-def _run(x: Tensor, y: Tensor, directions: Tensor, order: float, outputs: list[Tensor | None], is_lifted: bool = False) -> Tensor:
-    (replicas, samples, dim), slices, unit = x.shape, directions.shape[1], _unit(x, directions)
-    inputs = x.mT.contiguous(), y.mT.contiguous(), directions.contiguous()
-    costs, following = x.new_empty(replicas, slices), ctypes.c_int64(0)
-    pointers = [None if tensor is None else tensor.data_ptr() for tensor in (*inputs, costs, *outputs)]
-
-    def work(_: int) -> None:
-        sizes = replicas, samples, slices, unit, dim, order
-        _library.aswd_sliced(*pointers[:3], *sizes, *pointers[3:], is_lifted, ctypes.addressof(following), _register_bytes)
-
-    map_chunks(work, range(min(worker_count(), replicas * math.ceil(slices / unit))), x.device)
+def _run(
+    x: Tensor,
+    y: Tensor,
+    directions: Tensor,
+    order: float,
+    outputs: list[int | None],
+    scale: float = 1.0,
+    weights: Tensor | None = None,
+    is_lifted: bool = False,
+) -> Tensor:
+    (replicas, samples, dim), slices = x.shape, directions.shape[1]
+    x, y = (side if side.stride(1) == 1 else side.mT.contiguous().mT for side in (x, y))
+    sides = (part for side in (x, y) for part in (side.data_ptr(), side.stride(0), side.stride(2)))
+    directions, costs = directions.contiguous(), x.new_empty(replicas, slices)
+    sizes = replicas, samples, slices, _unit(x, directions), dim, order, scale
+    outputs = [costs.data_ptr(), *outputs, is_lifted, _PARTS]
+    _library.aswd_sliced(*sides, directions.data_ptr(), _address(weights), *sizes, *outputs, worker_count(), _register_bytes)
     return costs

@@ -23,7 +23,7 @@ class Penalty:
     The objective is ``(S mean_l W_k^k)^(1/k) - penalty``; relative to the mean-normalised distance, lambda acts as lambda / S^(1/k).
     """
 
-    closed_form: bool = False  # whether gradients(slices) is implemented
+    closed_form: bool = False  # whether subtract_gradients is implemented
 
     def check(self) -> None:
         """Check the options.
@@ -76,12 +76,14 @@ class NormPenalty(Penalty):
         """Not of subclasses, which may override anything."""
         return type(self) is NormPenalty
 
-    def gradients(self, s: Slices) -> tuple[Tensor, Tensor, None]:
-        """Gradients with respect to the features of x and of y, if those are the output of the projection."""
-        strength = self._strength(s)
-        strength = strength[:, None, None] if self.penalty_relative else strength
-        sides = (s.x_features, s.x_weights), (s.y_features, s.y_weights)
-        return *(self._feature_gradient(*side, s.order).mul_(strength) for side in sides), None
+    def subtract_gradients(self, s: Slices, features: Tensor, features_grad: Tensor, theta_grad: Tensor | None) -> None:
+        """Subtract the gradient with respect to the ``features`` of x and then y, which is zero at zero, in place."""
+        norms, sizes = norm(features), (s.x_features.shape[1], s.y_features.shape[1])
+        strength = self._strength(s)[:, None] if self.penalty_relative else self.penalty
+        factor = norms.reciprocal().nan_to_num_(nan=math.nan, posinf=0)
+        for side, its_norms, weights in zip(factor.split(sizes, 1), norms.split(sizes, 1), (s.x_weights, s.y_weights), strict=True):
+            side *= strength * self._slope(its_norms, weights, s.order)
+        features_grad.addcmul_(features, factor[..., None], value=-1)
 
     def _strength(self, s: Slices) -> Tensor | float:
         """lambda; per replica if it depends on y."""
@@ -98,18 +100,15 @@ class NormPenalty(Penalty):
         power = share * norms.pow(s.order)
         return safe_root(power.sum(1), s.order) if self.penalty_form == "moment" else safe_root(power, s.order).sum(1)
 
-    def _feature_gradient(self, features: Tensor, weights: Tensor | None, k: float) -> Tensor:
-        """Gradient of :meth:`_size` with respect to the features ``[R, N, D]``, zero at zero."""
-        norms = norm(features)
+    def _slope(self, norms: Tensor, weights: Tensor | None, k: float) -> Tensor | float:
+        """Derivative of :meth:`_size` with respect to the norms ``[R, N]`` of the outputs."""
         share = 1 / norms.shape[1] if weights is None else weights
         if self.penalty_form == "mean_norm":
-            along = share
-        elif self.penalty_form == "moment":
-            power = (share * norms.pow(k)).sum(1, keepdim=True)
-            along = share * norms.pow(k - 1) * torch.where(power == 0, 0, power.pow(1 / k - 1))
-        else:
-            along = share ** (1 / k)
-        return features * torch.where(norms == 0, 0, along / norms)[..., None]
+            return share
+        if self.penalty_form == "algorithm1":
+            return share ** (1 / k)
+        power = (share * norms.pow(k)).sum(1, keepdim=True)
+        return share * norms.pow(k - 1) * torch.where(power == 0, 0, power.pow(1 / k - 1))
 
 
 @dataclass
@@ -136,9 +135,9 @@ class CosinePenalty(Penalty):
         """Not of subclasses, which may override anything."""
         return type(self) is CosinePenalty
 
-    def gradients(self, s: Slices) -> tuple[None, None, Tensor]:
-        """Gradient with respect to the directions."""
-        return None, None, _mean_absolute_cosine_gradient(s.theta).mul_(self.penalty)
+    def subtract_gradients(self, s: Slices, features: Tensor | None, features_grad: Tensor | None, theta_grad: Tensor) -> None:
+        """Subtract the gradient with respect to the directions in place."""
+        theta_grad.sub_(_mean_absolute_cosine_gradient(s.theta), alpha=self.penalty)
 
 
 def _mean_absolute_cosine(theta: Tensor) -> Tensor:

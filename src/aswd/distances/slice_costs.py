@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from aswd.distances.aggregations import Aggregation, Max, Separable
+from aswd.distances.aggregations import Aggregation, Max, Separable, Weighted
 from aswd.distances.parts import Part
 from aswd.distances.problem import Slices
-from aswd.distances.slicing import mean_slice_cost, slice_costs
+from aswd.distances.slicing import mean_slice_cost, slice_costs, weighted_slice_cost
 
 
 class SliceCost(Part):
@@ -55,4 +55,8 @@ class Sorted(SliceCost):
         return slice_costs(s)
 
     def aggregate(self, s: Slices, aggregation: Aggregation) -> Tensor:
-        return mean_slice_cost(s, aggregation) if isinstance(aggregation, Separable) else super().aggregate(s, aggregation)
+        if isinstance(aggregation, Separable):
+            return mean_slice_cost(s, aggregation)
+        if isinstance(aggregation, Weighted):
+            return aggregation.estimate(weighted_slice_cost(s, aggregation.slice_weights(s)))
+        return super().aggregate(s, aggregation)

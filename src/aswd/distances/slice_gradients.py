@@ -25,28 +25,46 @@ from aswd.distances.workers import map_chunks, one_torch_thread
 
 
 def cost_and_gradients(
-    projection: Projection,
     x: Tensor,
     y: Tensor,
     directions: Tensor,
     x_weights: Tensor | None,
     y_weights: Tensor | None,
+    projection: Projection,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None = None,
     need: tuple[bool, bool, bool] = (True, True, True),
-) -> tuple[Tensor, list[Tensor | None]]:
-    """:func:`mean_slice_cost` and its gradients with respect to ``x``, ``y`` and ``directions``, those that are in ``need``."""
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """The mean over slices of a function of their costs, or the sum under ``weights [R, L]``, and its gradients, those in ``need``.
+
+    Returns:
+        The value ``[R]``; the function of every cost, ``[R, L]``; the gradients of the value with respect to ``x`` and ``y``, one after
+        the other in ``[R, N + M, D]``; and that with respect to ``directions``.
+    """
     plan = quantile_plan(x.shape[1], y.shape[1], x_weights, y_weights, device=x.device, dtype=x.dtype)
-    count, scale = directions.shape[1], plan.slope_scale(x.shape[1], order)
+    scale = plan.slope_scale(x.shape[1], order)
+    if weights is None:
+        scale /= directions.shape[1]
     with one_torch_thread():
         if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
-            costs, grads = kernel.sliced(x, y, directions, order, need)
+            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale, weights)
             costs /= x.shape[1]
         else:
             solve = _by_products if _splits_by_products(projection, directions) else _by_slices
-            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, need)
-        signs = (scale / count, -scale / count, scale / count)
-        return costs.sum(1).div_(count), [None if g is None else g.mul_(sign) for g, sign in zip(grads, signs, strict=True)]
+            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, weights, need)
+            signed = zip(grads, (scale, -scale, scale), strict=True)
+            x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in signed)
+            sides = join_sides(x_grad, y_grad)
+        value = costs.sum(1).div_(costs.shape[1]) if weights is None else torch.linalg.vecdot(weights, costs)
+        return value, costs, sides, theta_grad
+
+
+def join_sides(x: Tensor | None, y: Tensor | None) -> Tensor | None:
+    """``[R, N, D]`` and ``[R, M, D]`` one after the other, in the memory layout of the first; one of them where the other is ``None``."""
+    if x is None or y is None:
+        return x if y is None else y
+    return torch.cat([x.mT, y.mT], 2).mT if x.stride(1) == 1 else torch.cat([x, y], 1)
 
 
 def _has_products(projection: Projection) -> bool:
@@ -73,9 +91,12 @@ def _by_slices(
     plan: Plan,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None,
     need: tuple[bool, bool, bool],
 ) -> tuple[Tensor, list[Tensor | None]]:
-    """A function of the cost of every slice, ``[R, L]``, and the gradients of its sum, but for :meth:`Plan.slope_scale`; y's negated."""
+    """A function of the cost of every slice, ``[R, L]``, and the gradients of its weighted sum, but for :meth:`Plan.slope_scale`; y's
+    negated.
+    """
     need_x, need_y, need_directions = need
     need_u, need_v = need_x or need_directions, need_y or need_directions
     chunks = split_slices(x, y, directions)
@@ -93,7 +114,7 @@ def _by_slices(
             u, v = value_buffer(x_rows, theta, 0), value_buffer(y_rows, theta, 1)
             u_residual, v_residual = projection.slice(x_rows, theta, u), projection.slice(y_rows, theta, v)
             cost = _solve(u, v, plan, rows, order, need_u, need_v)  # u and v now hold slopes, both with the sign of u's
-            cost, factor = aggregation.each(cost, order)
+            cost, factor = _each(aggregation, cost, order, None if weights is None else weights[rows, cols])
             if factor is not None:
                 for slope in [slope for slope, needed in ((u, need_u), (v, need_v)) if needed]:
                     slope *= factor[..., None]
@@ -123,6 +144,7 @@ def _by_products(
     plan: Plan,
     order: float,
     aggregation: Separable,
+    weights: Tensor | None,
     need: tuple[bool, bool, bool],
 ) -> tuple[Tensor, list[Tensor | None]]:
     """As :func:`_by_slices`."""
@@ -133,7 +155,7 @@ def _by_products(
     for start in range(0, directions.shape[1], step):
         theta = directions[:, start : start + step]
         cost, slopes = solve_all(projection, x, y, theta, plan, order, needs, reuse=True)
-        cost, factor = aggregation.each(cost, order)
+        cost, factor = _each(aggregation, cost, order, None if weights is None else weights[:, start : start + step])
         costs.append(cost)
         of_theta = RunningSum()
         for side, kept, needed, total, sign in zip((x, y), slopes, (need_x, need_y), sums, (1, -1), strict=True):
@@ -143,6 +165,12 @@ def _by_products(
                 of_theta.add(None if theta_part is None else theta_part.mul_(sign))
         theta_grads.append(of_theta.total)
     return torch.cat(costs, 1), [sums[0].total, sums[1].total, torch.cat(theta_grads, 1) if need_directions else None]
+
+
+def _each(aggregation: Separable, costs: Tensor, order: float, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The function of every cost, and the derivative of its weighted sum (``None``: one)."""
+    costs, factor = aggregation.each(costs, order)
+    return costs, factor if weights is None else weights if factor is None else weights * factor
 
 
 def solve_all(

@@ -20,6 +20,7 @@ from aswd.distances.parts import build_part
 from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
 from aswd.distances.projections import Projection
+from aswd.distances.slice_gradients import join_sides
 from aswd.distances.streams import Streams
 from aswd.distances.workers import threads_for
 from aswd.utils.checks import check_choice
@@ -197,6 +198,7 @@ class SlicedDistance(Calls):
         state = self.learned.adam_state(list(moved)) if warm else AdamState.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
         closed = has_closed_form(self)
+        samples = join_sides(detached.x, detached.y) if closed else None
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
             current = {**parameters, **moving}
@@ -210,7 +212,7 @@ class SlicedDistance(Calls):
 
             if not closed:
                 return by_autograd(objective, moving)
-            return objective_gradients(self, detached, current, fixed, base)
+            return objective_gradients(self, detached, samples, current, fixed, base)
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
         self.maximiser.ascend(gradients, moved, state, constrain)

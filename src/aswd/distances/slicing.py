@@ -11,8 +11,8 @@ the projection pulls that gradient back to features and directions. The work is 
 - by products, on a CPU, where values are products <feature, theta> in many dimensions, and sums of their own would be large: slopes are
   kept, and a chunk pulls all of them back to some samples.
 
-For a mean over slices all of it happens in the forward pass, and backward only scales. Where the weight of a slice depends on all costs,
-slopes are kept, and pulled back with their weights in the backward pass.
+For a mean over slices, or weights that are known before, all of it happens in the forward pass, and backward only scales. Where the
+weight of a slice depends on all costs, slopes are kept, and pulled back with their weights in the backward pass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from aswd.distances.aggregations import Separable
+from aswd.distances.aggregations import Mean, Separable
 from aswd.distances.chunks import RunningSum
 from aswd.distances.one_dimensional import differentiable_gradients, quantile_plan, row_costs
 from aswd.distances.problem import Slices
@@ -34,7 +34,16 @@ def mean_slice_cost(s: Slices, aggregation: Separable) -> Tensor:
 
     Differentiable with respect to features and directions: the gradient is computed together with the value, and backward only scales.
     """
-    return _MeanSliceCost.apply(s.x_features, s.y_features, s.theta, s.x_weights, s.y_weights, s.projection, s.order, aggregation)
+    constants = s.x_weights, s.y_weights, s.projection, s.order
+    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, None, constants, aggregation)
+
+
+def weighted_slice_cost(s: Slices, weights: Tensor) -> Tensor:
+    """The sum of the costs W_k^k of the slices of every replica under ``weights [R, L]``, ``[R]``, differentiable like a mean, and with
+    respect to the weights.
+    """
+    constants = s.x_weights, s.y_weights, s.projection, s.order
+    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, weights, constants, Mean())
 
 
 def slice_costs(s: Slices) -> Tensor:
@@ -45,28 +54,34 @@ def slice_costs(s: Slices) -> Tensor:
     return _SliceCosts.apply(s.x_features, s.y_features, s.theta, s.x_weights, s.y_weights, s.projection, s.order)
 
 
-class _MeanSliceCost(torch.autograd.Function):
+class _WeightedSliceCost(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, y, directions, x_weights, y_weights, projection, order, aggregation):
+    def forward(ctx, x, y, directions, weights, constants, aggregation):
         need = ctx.needs_input_grad[:3]
-        cost, grads = cost_and_gradients(projection, x, y, directions, x_weights, y_weights, order, aggregation, need)
-        ctx.save_for_backward(x, y, directions, *grads)
-        ctx.constants, ctx.aggregation = (x_weights, y_weights, projection, order), aggregation
-        return cost
+        value, costs, sides, theta_grad = cost_and_gradients(x, y, directions, *constants, aggregation, weights, need)
+        n = x.shape[1] if need[0] else 0
+        grads = sides[:, :n] if need[0] else None, sides[:, n:] if need[1] else None, theta_grad
+        ctx.save_for_backward(x, y, directions, weights, *grads, costs if ctx.needs_input_grad[3] else None)
+        ctx.constants, ctx.aggregation = constants, aggregation
+        return value
 
     @staticmethod
     def backward(ctx, grad):
-        *inputs, x_grad, y_grad, theta_grad = ctx.saved_tensors
+        *inputs, x_grad, y_grad, theta_grad, costs = ctx.saved_tensors
         if torch.is_grad_enabled():
+            inputs = [tensor.view_as(tensor) for tensor in inputs if tensor is not None]  # of which none depends on another
 
-            def plain(*tensors: Tensor) -> Tensor:
-                return ctx.aggregation.each(_plain_costs(*tensors, *ctx.constants), ctx.constants[-1])[0].mean(1)
+            def plain(x: Tensor, y: Tensor, directions: Tensor, weights: Tensor | None = None) -> Tensor:
+                each = ctx.aggregation.each(_plain_costs(x, y, directions, *ctx.constants), ctx.constants[-1])[0]
+                return each.mean(1) if weights is None else (weights * each).sum(1)
 
             grads = differentiable_gradients(plain, inputs, ctx.needs_input_grad, grad)
+            grads += [None] * (4 - len(grads))
         else:
             with threads_for(inputs[0], learns=True):
                 grads = [None if g is None else grad[:, None, None] * g for g in (x_grad, y_grad, theta_grad)]
-        return *grads, None, None, None, None, None
+                grads.append(None if costs is None else grad[:, None] * costs)
+        return *grads, None, None
 
 
 class _SliceCosts(torch.autograd.Function):

@@ -298,34 +298,37 @@ static void solve(float* u, float* v, std::int64_t rows, std::int64_t n, double 
 
 // Products <x, theta> of all samples with the directions of the lanes, as ordered integers.
 template <int DIM>
-static void project(const float* x, const float* theta, std::int64_t count, std::int64_t n, int dim, Ints* tile) {
+static void project(const float* x, std::int64_t row, const float* theta, std::int64_t count, std::int64_t n, int dim, Ints* tile) {
   const int size = DIM ? DIM : dim;
   Floats columns[MAX_DIM];
   for (int k = 0; k < size; k++)
     for (int lane = 0; lane < LANES; lane++) columns[k][lane] = theta[(lane < count ? lane : count - 1) * size + k];
   for (std::int64_t i = 0; i < n; i++) {
     Floats sum = x[i] * columns[0];
-    for (int k = 1; k < size; k++) sum += x[k * n + i] * columns[k];
+    for (int k = 1; k < size; k++) sum += x[k * row + i] * columns[k];
     tile[i] = ordered((Ints)(sum + 0.0f));
   }
   for (std::int64_t i = n; i < padded_length(n); i++) tile[i] = Ints{} + INT32_MAX;
 }
 
-static void project(const float* x, const float* theta, std::int64_t count, std::int64_t n, int dim, Ints* tile) {
+static void project(const float* x, std::int64_t row, const float* theta, std::int64_t count, std::int64_t n, int dim, Ints* tile) {
   switch (dim) {
-    case 2: return project<2>(x, theta, count, n, dim, tile);
-    case 3: return project<3>(x, theta, count, n, dim, tile);
-    case 4: return project<4>(x, theta, count, n, dim, tile);
-    default: return project<0>(x, theta, count, n, dim, tile);
+    case 2: return project<2>(x, row, theta, count, n, dim, tile);
+    case 3: return project<3>(x, row, theta, count, n, dim, tile);
+    case 4: return project<4>(x, row, theta, count, n, dim, tile);
+    default: return project<0>(x, row, theta, count, n, dim, tile);
   }
 }
 
-// grad[position] += slope * theta, for the slices of all lanes; FOURS registers of four coordinates.
+// grad[position] += slope * weight * theta, for the slices of all lanes; FOURS registers of four coordinates.
 template <int FOURS>
-static void pull_back(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* theta, float* grad) {
+static void pull_back(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* theta,
+                      const float* weights, float* grad) {
   for (int lane = 0; lane < count; lane++) {
     Four direction[FOURS] = {};
     std::memcpy(direction, theta + lane * dim, dim * sizeof(float));
+    if (weights)
+      for (int q = 0; q < FOURS; q++) direction[q] *= weights[lane];
     for (std::int64_t i = 0; i < n; i++) {
       Four* to = reinterpret_cast<Four*>(grad) + position(keys, n, i, lane) * FOURS;
       for (int q = 0; q < FOURS; q++) to[q] += slopes[i * LANES + lane] * direction[q];
@@ -335,24 +338,24 @@ static void pull_back(const float* slopes, const Keys* keys, std::int64_t count,
 
 // The coordinates of a sample next to each other, in memory of this thread.
 template <int FOURS>
-static const float* interleave(const float* x, std::int64_t n, int dim, int which) {
+static const float* interleave(const float* x, std::int64_t row, std::int64_t n, int dim, int which) {
   float* rows = reinterpret_cast<float*>(buffer<Four>(which, n * FOURS));
   for (std::int64_t i = 0; i < n; i++)
-    for (int k = 0; k < 4 * FOURS; k++) rows[i * 4 * FOURS + k] = k < dim ? x[k * n + i] : 0.0f;
+    for (int k = 0; k < 4 * FOURS; k++) rows[i * 4 * FOURS + k] = k < dim ? x[k * row + i] : 0.0f;
   return rows;
 }
 
-// grad[lane] += sign * sum over samples of slope * x[position].
+// grad[lane] += scale * weight * sum over samples of slope * x[position].
 template <int FOURS>
-static void weigh(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* x, double sign,
-                  float* grad) {
+static void weigh(const float* slopes, const Keys* keys, std::int64_t count, std::int64_t n, int dim, const float* x, double scale,
+                  const float* weights, float* grad) {
   for (int lane = 0; lane < count; lane++) {
     double sum[4 * FOURS] = {};
     for (std::int64_t i = 0; i < n; i++) {
       const float* from = x + position(keys, n, i, lane) * 4 * FOURS;
       for (int k = 0; k < 4 * FOURS; k++) sum[k] += static_cast<double>(slopes[i * LANES + lane]) * from[k];
     }
-    for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>(sign * sum[k]);
+    for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>((weights ? scale * weights[lane] : scale) * sum[k]);
   }
 }
 
@@ -375,29 +378,29 @@ static void lift(const Keys* x_keys, const Keys* y_keys, std::int64_t count, std
 }
 
 template <int FOURS>
-static void sliced(const Sliced& s) {
-  const std::int64_t n = s.samples, units = (s.slices + s.unit - 1) / s.unit, part = n * 4 * FOURS;
+static void sliced(Sliced& s) {
+  const std::int64_t n = s.samples, units = s.units(), part = s.part();
   const bool rows = s.theta_grad || s.lifted;
   const bool keep_x = s.x_parts || s.x_slopes || rows, keep_y = s.y_parts || s.y_slopes || rows;
   Ints *x_tile = buffer<Ints>(0, n), *y_tile = buffer<Ints>(2, n);
   Keys* x_keys = keep_x ? buffer<Keys>(1, 2 * n) : nullptr;
   Keys* y_keys = keep_y ? buffer<Keys>(3, 2 * n) : nullptr;
   float* slopes = reinterpret_cast<float*>(x_tile);
-  for (std::int64_t next; (next = __atomic_fetch_add(s.next, 1, __ATOMIC_RELAXED)) < s.replicas * units;) {
+  for (std::int64_t next; (next = s.next.fetch_add(1)) < s.replicas * units;) {
     const std::int64_t replica = next / units, first = next % units * s.unit;
     const std::int64_t last = first + s.unit < s.slices ? first + s.unit : s.slices;
-    const float *x = s.x + replica * s.dim * n, *y = s.y + replica * s.dim * n;
+    const float *x = s.x.values + replica * s.x.replica, *y = s.y.values + replica * s.y.replica;
     float* x_part = s.x_parts ? s.x_parts + next * part : nullptr;
     float* y_part = s.y_parts ? s.y_parts + next * part : nullptr;
-    const float* x_rows = rows ? interleave<FOURS>(x, n, s.dim, 4) : nullptr;
-    const float* y_rows = rows ? interleave<FOURS>(y, n, s.dim, 5) : nullptr;
+    const float* x_rows = rows ? interleave<FOURS>(x, s.x.row, n, s.dim, 4) : nullptr;
+    const float* y_rows = rows ? interleave<FOURS>(y, s.y.row, n, s.dim, 5) : nullptr;
     if (x_part) std::memset(x_part, 0, part * sizeof(float));
     if (y_part) std::memset(y_part, 0, part * sizeof(float));
     for (std::int64_t slice = first; slice < last; slice += LANES) {
       const std::int64_t count = last - slice < LANES ? last - slice : LANES, at = replica * s.slices + slice;
-      const float* theta = s.theta + at * s.dim;
-      project(x, theta, count, n, s.dim, x_tile);
-      project(y, theta, count, n, s.dim, y_tile);
+      const float *theta = s.theta + at * s.dim, *weights = s.weights ? s.weights + at : nullptr;
+      project(x, s.x.row, theta, count, n, s.dim, x_tile);
+      project(y, s.y.row, theta, count, n, s.dim, y_tile);
       sort_values(count, n, x_tile, x_keys);
       sort_values(count, n, y_tile, y_keys);
       if (s.lifted) {
@@ -405,21 +408,21 @@ static void sliced(const Sliced& s) {
         continue;
       }
       compare(slopes, reinterpret_cast<const float*>(y_tile), n, s.order, s.costs + at, count);
-      if (x_part) pull_back<FOURS>(slopes, x_keys, count, n, s.dim, theta, x_part);
-      if (y_part) pull_back<FOURS>(slopes, y_keys, count, n, s.dim, theta, y_part);
+      if (x_part) pull_back<FOURS>(slopes, x_keys, count, n, s.dim, theta, weights, x_part);
+      if (y_part) pull_back<FOURS>(slopes, y_keys, count, n, s.dim, theta, weights, y_part);
       if (s.x_slopes) scatter(slopes, x_keys, count, n, s.x_slopes + at * n);
       if (s.y_slopes) scatter(slopes, y_keys, count, n, s.y_slopes + at * n);
       if (s.theta_grad) {
         float* grad = s.theta_grad + at * s.dim;
         std::memset(grad, 0, count * s.dim * sizeof(float));
-        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x_rows, 1, grad);
-        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y_rows, -1, grad);
+        weigh<FOURS>(slopes, x_keys, count, n, s.dim, x_rows, s.scale, weights, grad);
+        weigh<FOURS>(slopes, y_keys, count, n, s.dim, y_rows, -s.scale, weights, grad);
       }
     }
   }
 }
 
-static void sliced(const Sliced& s) {
+static void sliced(Sliced& s) {
   switch ((s.dim + 3) / 4) {
     case 1: return sliced<1>(s);
     case 2: return sliced<2>(s);

@@ -1,11 +1,21 @@
 // Optimal transport on the line for many rows of float32, in one call without the interpreter's lock: sort both sides, compare ranks, and
 // carry the slopes of the cost back to the positions of the samples. kernel.py calls it; where it cannot be built, numpy does the same.
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__)
 #error "written for GCC on x86-64; elsewhere numpy sorts"
@@ -22,19 +32,32 @@ typedef float Four __attribute__((vector_size(16)));
 // The networks sort multiples of eight elements.
 std::int64_t padded_length(std::int64_t n) { return (n + 7) / 8 * 8; }
 
+// Samples [replicas][dim][samples], with the distances between replicas and between coordinates.
+struct Side {
+  const float* values;
+  std::int64_t replica, row;
+};
+
 // Slices of replicas of two sets of samples; several threads take units of slices from `next`, until there are no more.
 struct Sliced {
-  const float *x, *y;   // [replicas][dim][samples]
-  const float* theta;   // [replicas][slices][dim]
+  Side x, y;
+  const float* theta;    // [replicas][slices][dim]
+  const float* weights;  // [replicas][slices]: of the slices in the gradients; or null
   std::int64_t replicas, samples, slices, unit;
   int dim;  // at most MAX_DIM
   double order;
   float* costs;              // [replicas][slices]: sums over ranks
-  float *x_parts, *y_parts;  // [replicas][units][samples][dim, rounded up to a multiple of four]: sums of slope * theta; or null
+  float *x_parts, *y_parts;  // [replicas][units][samples][width], with a distance of part(): sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
-  std::int64_t* next;
+  double scale;                // of the gradients
+  bool wide;                   // registers
+  std::atomic<std::int64_t> next{0};
+
+  std::int64_t units() const { return (slices + unit - 1) / unit; }
+  std::int64_t width() const { return (dim + 3) / 4 * 4; }
+  std::int64_t part() const { return (samples * width() + 15) / 16 * 16; }  // no two units write to the same cache line
 };
 
 // Working memory of this thread, 64-byte aligned; it grows, and is kept.
@@ -43,12 +66,14 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[6];
+  static thread_local Buffer buffers[8];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
   return kept.memory.get() + (64 - address % 64) % 64;
 }
+
+#include "pool.inl"
 
 #pragma GCC push_options
 #pragma GCC target("avx2")
@@ -79,12 +104,42 @@ bool wide(std::int64_t n, int bytes) {
   return can && (bytes ? bytes == 64 : n <= 1024);
 }
 
+// Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `next`.
+struct Sums {
+  static constexpr std::int64_t BLOCK = 128;
+  const Sliced& s;
+  float *x_grad, *y_grad;  // [replicas][dim][row]; or null
+  std::int64_t row;
+  std::atomic<std::int64_t> next{0};
+
+  std::int64_t blocks() const { return (s.samples + BLOCK - 1) / BLOCK; }
+  std::int64_t count() const { return s.replicas * blocks() * 2; }
+
+  void work() {
+    const std::int64_t n = s.samples, width = s.width(), units = s.units();
+    float sums[BLOCK * MAX_DIM];
+    for (std::int64_t item; (item = next.fetch_add(1)) < count();) {
+      const std::int64_t replica = item / (2 * blocks()), first = item % blocks() * BLOCK, size = std::min(BLOCK, n - first);
+      const bool is_y = item / blocks() % 2;
+      float* grad = is_y ? y_grad : x_grad;
+      if (!grad) continue;
+      const float* parts = (is_y ? s.y_parts : s.x_parts) + replica * units * s.part() + first * width;
+      std::memcpy(sums, parts, size * width * sizeof(float));
+      for (std::int64_t unit = 1; unit < units; unit++)
+        for (std::int64_t i = 0; i < size * width; i++) sums[i] += parts[unit * s.part() + i];
+      const float scale = static_cast<float>(is_y ? -s.scale : s.scale);
+      for (int k = 0; k < s.dim; k++)
+        for (std::int64_t i = 0; i < size; i++) grad[(replica * s.dim + k) * row + first + i] = scale * sums[i * width + k];
+    }
+  }
+};
+
 }  // namespace
 
 extern "C" {
 
 // Version of these functions: kernel.py uses no library of another one.
-int aswd_interface() { return 2; }
+int aswd_interface() { return 3; }
 
 // Width in bytes of the widest registers that this processor has: 64, 32, or 0 where the functions below must not be called.
 int aswd_register_bytes() { return has_avx512() ? 64 : __builtin_cpu_supports("avx2") ? 32 : 0; }
@@ -102,11 +157,35 @@ void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double or
   (wide(n, bytes) ? avx512::solve : avx2::solve)(u, v, rows, n, order, need_u, need_v, costs);
 }
 
-void aswd_sliced(const float* x, const float* y, const float* theta, std::int64_t replicas, std::int64_t samples, std::int64_t slices,
-                 std::int64_t unit, int dim, double order, float* costs, float* x_parts, float* y_parts, float* theta_grad,
-                 float* x_slopes, float* y_slopes, int lifted, std::int64_t* next, int bytes) {
-  const Sliced s{x,       y,       theta,      replicas, samples,  slices, unit, dim, order, costs,
-                 x_parts, y_parts, theta_grad, x_slopes, y_slopes, lifted != 0, next};
-  wide(samples, bytes) ? avx512::sliced(s) : avx2::sliced(s);
+// All slices of replicas in up to `threads` threads. x_grad, y_grad [replicas][dim][row] are the gradients of the sum of costs, but for the
+// factor order / scale; or null. Parts are held for as many replicas at a time as fit into `most` floats, at least one.
+void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, const float* y, std::int64_t y_replica, std::int64_t y_row,
+                 const float* theta, const float* weights, std::int64_t replicas, std::int64_t samples, std::int64_t slices, std::int64_t unit, int dim,
+                 double order, double scale, float* costs, float* x_grad, float* y_grad, std::int64_t row, float* theta_grad,
+                 float* x_slopes, float* y_slopes, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
+  Sliced s{{x, x_replica, x_row}, {y, y_replica, y_row}, theta, weights, replicas, samples, slices, unit, dim, order, costs};
+  s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
+  const std::int64_t parts = s.units() * s.part(), sides = (x_grad ? 1 : 0) + (y_grad ? 1 : 0);
+  const std::int64_t group = sides ? std::max<std::int64_t>(1, std::min(replicas, most / (parts * sides))) : replicas;
+  if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(6, group * parts * sizeof(float)));
+  if (y_grad) s.y_parts = reinterpret_cast<float*>(scratch(7, group * parts * sizeof(float)));
+  for (std::int64_t first = 0; first < replicas; first += group) {
+    s.replicas = std::min(group, replicas - first), s.next = 0;
+    s.x.values = x + first * x_replica, s.y.values = y + first * y_replica;
+    s.theta = theta + first * slices * dim, s.costs = costs + first * slices;
+    s.weights = weights ? weights + first * slices : nullptr;
+    s.theta_grad = theta_grad ? theta_grad + first * slices * dim : nullptr;
+    s.x_slopes = x_slopes ? x_slopes + first * slices * samples : nullptr;
+    s.y_slopes = y_slopes ? y_slopes + first * slices * samples : nullptr;
+    const auto work = [](void* given) {
+      Sliced& s = *static_cast<Sliced*>(given);
+      s.wide ? avx512::sliced(s) : avx2::sliced(s);
+    };
+    pool().run(std::min(threads, s.replicas * s.units()), work, &s);
+    if (!sides) continue;
+    Sums sums{s, x_grad ? x_grad + first * dim * row : nullptr, y_grad ? y_grad + first * dim * row : nullptr, row};
+    const std::int64_t worth = s.replicas * parts * sides / 16384;  // less is not worth to share
+    pool().run(std::min({threads, sums.count(), worth}), [](void* given) { static_cast<Sums*>(given)->work(); }, &sums);
+  }
 }
 }
