@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DOCS_INSTALLED := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-slurm test-faults lint format bench clean
+.PHONY: help setup demo docs test test-fast test-slurm test-faults lint format bench clean
 
 help:  ## show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,9 +19,8 @@ $(INSTALLED): pyproject.toml constraints.txt $(wildcard src/aswd/distances/nativ
 
 setup: $(INSTALLED)  ## create .venv and install everything into it
 
-demo: $(INSTALLED)  ## the flow's main figure at a small scale, and the report on it
-	$(BIN)/aswd reproduce flow_main --scale smoke
-	$(BIN)/aswd report
+demo: $(INSTALLED)  ## the flow's main figure at a small scale: particles, table, verdict and report, in a minute
+	$(BIN)/python scripts/demo.py
 
 test: $(INSTALLED)  ## run the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -33,6 +33,13 @@ test-slurm: $(INSTALLED)  ## a sweep with accidents on a real SLURM, which is in
 
 test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jumping clocks: twelve minutes; OPTIONS='--scale 10': ten times as many
 	$(BIN)/python -m tests.launchers.faults $(OPTIONS)
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
+docs: $(DOCS_INSTALLED)  ## build the documentation: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(INSTALLED)  ## check style, formatting and which package imports which
 	$(BIN)/lint-imports
@@ -48,4 +55,4 @@ bench: $(INSTALLED)  ## time the distances against plain torch and POT, and the 
 	$(BIN)/aswd bench flow
 
 clean:  ## remove .venv and caches (outputs/ stays)
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist site

@@ -1,18 +1,34 @@
-"""The example package: its distances keep the contract, and its parts run under a plain trainer."""
+"""The examples draw what they say; the example package's distances keep the contract, and its parts run under a plain trainer."""
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from aswd.distances import available, distance_info, options, registry
 from aswd.testing import check_distance
 from aswd.utils import plugins
 
-FOLDER = Path(__file__).parents[1] / "examples" / "aswd_example"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "examples" / "aswd_example"
+SMALL = {  # the gallery's scripts at a small size, and what must hold of what they return
+    "flow": ({"steps": 30, "points": 20}, lambda w2: max(w2.values()) < 1),
+    "own_distance": ({"steps": 60, "points": 20}, lambda w2: all(values[-1] < 0.8 * values[0] for values in w2.values())),
+    "color_transfer": ({"colors": 20, "steps": 10, "thin": 16}, lambda moved: min(moved.values()) > 0.05),
+    "barycenter": ({"steps": 60, "points": 20, "grid": 2}, lambda particles: particles.shape == (6, 20, 2)),
+    "swae_ring": ({"epochs": 4}, lambda swd: swd < 0.4),
+    "sliced_plan": ({"points": 20}, lambda costs: costs["wasserstein"] <= costs["min_swgg"] <= costs["est"]),
+    "estimators": (
+        {"repetitions": 5, "counts": (32, 128), "reference": 4096},
+        lambda errors: all(0 < errors[name][1] < errors["swd"][0] for name in errors),
+    ),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +40,38 @@ def _example(monkeypatch):
     yield
     for name in [name for name in sys.modules if name.partition(".")[0] == "aswd_example"]:
         del sys.modules[name]
+
+
+def test_every_script_is_tried_short_and_on_the_site():
+    scripts = {path.stem: len(path.read_text().splitlines()) for path in (ROOT / "examples").glob("*.py")}
+    assert set(scripts) == set(SMALL)
+    assert max(scripts.values()) < 60
+    gallery = (ROOT / "docs/gallery.md").read_text()
+    assert all(f'--8<-- "examples/{name}.py"' in gallery for name in scripts)
+    assert [path.name for path in (ROOT / "docs/figures").glob("gallery/*") if path.stat().st_size > 200_000] == []
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_script_of_the_gallery_draws(name, tmp_path):
+    options, holds = SMALL[name]
+    result = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"](tmp_path, **options)
+    assert holds(result), result
+    (drawn,) = tmp_path.iterdir()
+    assert f"/{drawn.name})" in (ROOT / "docs/gallery.md").read_text()
+    assert drawn.stat().st_size > 3000
+
+
+@pytest.mark.slow
+def test_the_demo_ends_with_a_table_and_particles(tmp_path, capsys):
+    tiny = ["task.iterations=20", "task.evaluate_every=10", "data.num_samples=12", "replicas=2"]
+    assert runpy.run_path(str(ROOT / "scripts" / "demo.py"))["main"](str(tmp_path), *tiny) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) < 160
+    assert len([line for line in lines if re.match(r"(ASWD|DSWD|Linear|GSW-NN 1|Polynomial 3|Circular) +-?\d", line)]) == 6
+    (animation,) = tmp_path.rglob("particles.gif")
+    assert Image.open(animation).n_frames > 5
+    assert (tmp_path / "report" / "index.html").exists()
 
 
 @pytest.mark.parametrize("name", ["gswd_sine", "max_gswd_sine"])

@@ -1,52 +1,55 @@
-"""The Python examples of README.md and docs/ run as they stand, and their links lead somewhere."""
+"""The Python examples of README.md and docs/ run as they stand, their commands are what they say, and their links lead somewhere."""
 
+import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE))
-]
+from tests.documentation import PAGES, ROOT
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_python_block(block, tmp_path):
-    (tmp_path / "example.py").write_text(block)
-    result = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+@pytest.mark.parametrize("what", ["blocks", "commands"])
+def test_what_the_pages_show_can_be_run(what, tmp_path):
+    command = [sys.executable, "-m", "tests.documentation", what, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    failures = json.loads(done.stdout)
+    assert not failures, "\n".join(f"{name}: {text}" for name, text in failures.items())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links(page):
-    text = page.read_text()
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("http"):
             continue
         file, _, section = target.partition("#")
         assert (page.parent / file).exists(), target
         if section:
-            headings = re.findall(r"^#+ (.+)$", (page.parent / file).read_text(), re.MULTILINE)
+            headings = re.findall(r"^#+ (.+)$", (page.parent / file if file else page).read_text(), re.MULTILINE)
             assert section in [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings], target
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/distances.md"])
-def test_every_distance_is_in_the_table(page):
+def test_the_readme_can_be_read():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 120] == []
+    assert (ROOT / "docs/figures/flow.gif").stat().st_size < 1_500_000
+
+
+def test_every_distance_is_in_the_tables_and_on_the_page_of_an_axis():
     from aswd.distances import available
 
-    text = (ROOT / page).read_text()
-    assert [name for name in available() if f"`{name}`" not in text] == []
+    axes = "".join(page.read_text() for page in sorted((ROOT / "docs/axes").glob("*.md")))
+    for text in ((ROOT / "README.md").read_text(), (ROOT / "docs/distances.md").read_text(), axes):
+        assert [name for name in available() if f"`{name}`" not in text] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])
-def test_every_task_is_described(page):
+def test_every_task_is_described():
     from aswd.tasks.registry import TASKS
 
-    text = (ROOT / page).read_text()
-    assert [name for name in TASKS if f"`{name}`" not in text and f"**{name}.**" not in text] == []
+    for page in ("README.md", "docs/tasks/index.md"):
+        assert [name for name in TASKS if f"`{name}`" not in (ROOT / page).read_text()] == []
+    assert [name for name in TASKS if not (ROOT / f"docs/tasks/{name}.md").exists()] == []

@@ -45,18 +45,21 @@ class Scale:
         num_projections: directions, for distances that have this option.
         overrides: of all runs.
         data: a part of the data sets.
-        judges: whether claims are judged; not at a scale that only checks that everything runs.
+        judges: whether claims are judged, or the names of those that are; none at a scale that only checks that everything runs.
     """
 
     seeds: int
     num_projections: int | None = None
     overrides: tuple[str, ...] = ()
     data: tuple[str, ...] | None = None
-    judges: bool = True
+    judges: bool | tuple[str, ...] = True
 
     def __post_init__(self) -> None:
         check_at_least("seeds", self.seeds, 1, whole=True)
-        check_choice("judges", self.judges, [True, False])
+        if isinstance(self.judges, tuple):
+            _check_texts("judges", self.judges)
+        else:
+            check_choice("judges", self.judges, [True, False])
         _check_texts("overrides", self.overrides)
         if self.data is not None:
             _check_texts("data", self.data)
@@ -83,6 +86,7 @@ class Artifact:
         claims: names of claims, or dotted names of functions.
         also: further metrics of the table.
         published: values of the paper: data -> label -> value, or data -> label -> metric -> value.
+        options: of what plans its own runs, which says what they are.
     """
 
     name: str
@@ -100,6 +104,7 @@ class Artifact:
     claims: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     published: dict[str, dict[str, Any]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def caption(self) -> str:
@@ -207,7 +212,7 @@ def _load(name: str, files: dict[str, Path]) -> Artifact:
     for key in ("draw", "task", "metric", "data", "series", "scales"):
         if not content.get(key):
             raise UserError(f"{path}: {key} must be given a value")
-    for key, kind in (("series", list), ("scales", dict), ("published", dict)):
+    for key, kind in (("series", list), ("scales", dict), ("published", dict), ("options", dict)):
         if not isinstance(content.get(key, kind()), kind):
             raise UserError(f"{path}: {key} must be a {'list' if kind is list else 'group of options'}; got {content[key]!r}")
     content["series"] = tuple(_part(path, f"series[{i}]", Series, entry) for i, entry in enumerate(content["series"]))

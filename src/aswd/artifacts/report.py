@@ -79,7 +79,8 @@ def _environment() -> Environment:
 def _sections(folder: Path) -> list[dict[str, Any]]:
     """What the page shows of every artifact: in the order of listings, larger scales first."""
     summaries = [(path.parent, summary) for path in sorted(folder.glob("*/*/summary.json")) if (summary := _read(path)) is not None]
-    return _ordered([{**summary, **_content(path), "anchor": slug(f"{path.parent.name}-{path.name}")} for path, summary in summaries])
+    anchors = [slug(f"{path.parent.name}-{path.name}") for path, _ in summaries]
+    return _ordered([{**each, **_content(path, each), "anchor": name} for (path, each), name in zip(summaries, anchors, strict=True)])
 
 
 def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any
             raise UserError(f"{path} is not a file of results of aswd reproduce: {missing[0]} is missing")
         artifact = load(summary["artifact"], config_dirs)
         frame = tables.table(artifact, cells)
-        made = {"rows": frame.to_dict("records"), "table": tables.markdown(frame), "figure": None}
+        made = {"rows": frame.to_dict("records"), "table": tables.markdown(frame), "figure": None, "further": []}
         made["latex"] = load_drawing(artifact.draw, str(artifact.file)).latex(frame, summary["heading"])
         verdicts, _ = judgement(artifact, summary["scale"], cells)
         sections.append({**summary, **outcome(artifact, frame, verdicts), **made, "anchor": slug(path.name.removesuffix(SUFFIX))})
@@ -127,14 +128,20 @@ def _read(path: Path) -> dict[str, Any] | None:
     return summary
 
 
-def _content(folder: Path) -> dict[str, Any]:
+def _content(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
     """Figure and tables of an artifact."""
     return {
-        "figure": base64.b64encode(read_bytes(folder / "figure.png")).decode(),
+        "figure": _image(folder / "figure.png"),
+        "further": [_image(folder / f"{name}.png") for name in summary.get("further", []) if (folder / f"{name}.png").exists()],
         "rows": pandas.read_csv(folder / "table.csv", keep_default_na=False, na_values=[""]).to_dict("records"),
         "table": (folder / "table.md").read_text(encoding="utf-8"),
         "latex": (folder / "table.tex").read_text(encoding="utf-8"),
     }
+
+
+def _image(path: Path) -> str:
+    """A file as the page holds it."""
+    return base64.b64encode(read_bytes(path)).decode()
 
 
 def slug(text: str) -> str:

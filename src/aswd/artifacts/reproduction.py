@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,8 @@ class Reproduction:
         """
         self.artifact.scale(self.scale)
         register_plugins(CommandLine(list(self.overrides)))  # which may bring drawings and claims
+        if self.drawing.reproduce is not None:
+            return  # which checks its own
         for name in self.artifact.claims:
             load_claim(name, str(self.artifact.file))
         if self.drawing.measure is None:
@@ -80,7 +82,7 @@ class Reproduction:
     @cached_property
     def cells(self) -> list[Cell]:
         """Its runs; none for an artifact that is measured on the distances themselves."""
-        return [] if self.drawing.measure else cells(self.artifact, self.scale, self.reading, self.overrides, self.config_dirs)
+        return [] if self.drawing.draw is None else cells(self.artifact, self.scale, self.reading, self.overrides, self.config_dirs)
 
     @cached_property
     def output_dir(self) -> Path:
@@ -147,10 +149,37 @@ class Reproduction:
             cells: the runs, or what was measured instead.
             facts: time, devices, versions and settings of the runs.
         """
-        folder, artifact, frame = self.folder, self.artifact, tables.table(self.artifact, cells)
-        verdicts, quantities = judgement(artifact, self.scale, cells)
+        verdicts, quantities = judgement(self.artifact, self.scale, cells)
+        summary = self.save(figure, curves, tables.table(self.artifact, cells), verdicts, facts)
+        write_results(self.folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
+
+    def save(
+        self,
+        figure: Figure,
+        curves: pandas.DataFrame,
+        frame: pandas.DataFrame,
+        verdicts: list[Verdict],
+        facts: dict[str, Any],
+        further: Mapping[str, Figure] | None = None,
+    ) -> dict[str, Any]:
+        """Write figures, data, tables and ``summary.json``, and print the verdicts.
+
+        Args:
+            figure: as PNG and PDF.
+            curves: the data behind the figure.
+            frame: the table.
+            verdicts: on the claims.
+            facts: time, devices, versions and settings of the runs.
+            further: figures by name, as PNG.
+
+        Returns:
+            The part of the summary that does not follow from the numbers.
+        """
+        folder, artifact = self.folder, self.artifact
         for name in ("figure.png", "figure.pdf"):
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
+        for name, other in (further or {}).items():
+            write_atomically(folder / f"{name}.png", lambda partial, other=other: other.savefig(partial, dpi=80))
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
         write_text(folder / "table.md", tables.markdown(frame))
@@ -158,22 +187,20 @@ class Reproduction:
         about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")}
         setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
         paper = None if artifact.paper is None else asdict(artifact.paper)
-        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
-        write_results(folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
+        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts, "further": list(further or {})}
         write_json(folder / "summary.json", {**summary, **outcome(artifact, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
         print(f"Figure, tables and verdicts: {folder}")
+        return summary
 
 
 def judgement(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -> tuple[list[Verdict], list[str]]:
     """The verdicts on the claims of an artifact, and the quantities that they and its tables are made of."""
     evidence = Evidence(cells, artifact.metric, artifact.published)
     verdicts = judge(artifact.claims, evidence, str(artifact.file))
-    if (why := _no_verdict(artifact, scale, cells)) is not None:
-        verdicts = [replace(verdict, verdict=NONE, numbers=why) for verdict in verdicts]
-    return verdicts, list(dict.fromkeys([artifact.metric, *artifact.also, *evidence.asked]))
+    return withhold(artifact, scale, cells, verdicts), list(dict.fromkeys([artifact.metric, *artifact.also, *evidence.asked]))
 
 
 def outcome(artifact: Artifact, frame: pandas.DataFrame, verdicts: list[Verdict]) -> dict[str, Any]:
@@ -182,10 +209,19 @@ def outcome(artifact: Artifact, frame: pandas.DataFrame, verdicts: list[Verdict]
     return {"verdicts": [asdict(verdict) for verdict in verdicts], "runs": int(rows["n"].sum()), "of": int(rows["of"].sum())}
 
 
-def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -> str | None:
-    """Why no claim is judged; ``None`` where claims are."""
-    if not artifact.scale(scale).judges:
+def withhold(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], verdicts: list[Verdict]) -> list[Verdict]:
+    """The verdicts, or why there are none."""
+    reasons = [_no_verdict(artifact, scale, cells, verdict.claim) for verdict in verdicts]
+    return [replace(each, verdict=NONE, numbers=why) if why else each for each, why in zip(verdicts, reasons, strict=True)]
+
+
+def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], claim: str) -> str | None:
+    """Why a claim is not judged; ``None`` where it is."""
+    judges = artifact.scale(scale).judges
+    if not judges:
         return f"the scale {scale} checks that everything runs, and cannot judge"
+    if isinstance(judges, tuple) and claim not in judges:
+        return f"the scale {scale} judges {', '.join(judges)} only"
     seeds = min((len(cell.seeds) for cell in cells), default=0)
     return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
 

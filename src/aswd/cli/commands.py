@@ -79,6 +79,15 @@ def reproduce(options: argparse.Namespace) -> int:
     return make(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
 
 
+def leaderboard(options: argparse.Namespace) -> int:
+    """``aswd leaderboard``."""
+    from aswd.leaderboard.artifact import leaderboard
+
+    line = _load_plugins(options)
+    only, tasks = ([name.strip() for name in (given or "").split(",") if name.strip()] for given in (options.only, options.tasks))
+    return leaderboard(options.scale, options.reading, line.overrides, only, tasks, options.dry_run, line.config_dirs)
+
+
 def report(options: argparse.Namespace) -> int:
     """``aswd report``."""
     from aswd.artifacts.report import report

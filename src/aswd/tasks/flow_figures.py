@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from aswd.tasks import figures
+from aswd.utils.files import write_atomically
 from aswd.utils.metric_history import MetricHistory
 from aswd.utils.statistics import mean_and_band
 
@@ -51,6 +52,38 @@ def animation(path: Path, frames: np.ndarray, target: np.ndarray, pixels: int = 
     size = 1.1 * max(np.abs(frames[..., :2]).max(), np.abs(target[:, :2]).max())
     dots = [[(target[:, :2], TARGET), (frame[:, :2], PARTICLES)] for frame in frames]
     return figures.animation(path, dots, size, [80] * (len(frames) - 1) + [1500], pixels)
+
+
+def side_by_side(path: Path, runs: dict[str, np.ndarray], target: np.ndarray, steps: Sequence[int]) -> Path:
+    """Particles of several runs on their way, in one GIF.
+
+    Args:
+        path: of the GIF.
+        runs: frames ``[F, N, d]`` by name; of more than two dimensions the first two are drawn.
+        target: ``[M, d]``.
+        steps: the iteration of every frame.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    size = 1.1 * max(np.quantile(np.abs(points[..., :2]), 0.97) for points in (target, *runs.values()))
+    figure, all_axes = figures.figure(3.2 * len(runs), 3.5, columns=len(runs))
+    canvas, drawn, title = FigureCanvasAgg(figure), [], figure.suptitle("iteration 0")
+    for axes, (name, frames) in zip(np.atleast_1d(all_axes), runs.items(), strict=True):
+        axes.scatter(*target[:, :2].T, s=6, color=TARGET, linewidths=0)
+        drawn.append((axes.scatter(*frames[0][:, :2].T, s=9, color=PARTICLES, linewidths=0), frames[..., :2]))
+        axes.set(xlim=(-size, size), ylim=(-size, size), aspect="equal", xticks=[], yticks=[], title=name)
+    images = []
+    for index, step in enumerate(steps):
+        title.set_text(f"iteration {step}")
+        for dots, frames in drawn:
+            dots.set_offsets(frames[index])
+        canvas.draw()
+        images.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(48))
+    durations = [80] * (len(images) - 1) + [1500]
+    options = {"save_all": True, "append_images": images[1:], "duration": durations, "loop": 0}
+    write_atomically(path, lambda partial: images[0].save(partial, format="GIF", **options))
+    return path
 
 
 def _seeds(metrics: MetricHistory) -> str:

@@ -2,7 +2,8 @@
 
 A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
 ``latex(frame, caption) -> str``. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) ->
-Measurement``. A drawing from outside is a function ``draw``, by its dotted name.
+Measurement``. A drawing from outside is a function ``draw``, by its dotted name; or one that is called
+``reproduce(reproduction, dry_run) -> int``, plans, executes and writes its runs itself, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: either ``draw`` or ``measure``; ``latex`` writes its table."""
+    """The functions of a drawing: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
+    reproduce: Callable[..., int] | None = None
     latex: Callable[[pandas.DataFrame, str], str] = tables.latex
 
 
@@ -58,7 +60,7 @@ def load_drawing(name: str, file: str) -> Drawing:
         function = import_target(f"{file}: draw", name)
         if not callable(function):
             raise UserError(f"{file}: draw must name a function draw(artifact, cells, heading); got {name!r}")
-        return Drawing(function)
+        return Drawing(reproduce=function) if getattr(function, "__name__", "") == "reproduce" else Drawing(function)
     if name not in drawing_names():
         known = ", ".join(drawing_names())
         raise UserError(f"{file}: draw must be one of {known}, or name a function of yours, as in my_module.my_draw; got {name!r}")
