@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from aswd.artifacts.claims import OPEN
 from aswd.artifacts.declaration import artifact_names, artifacts, load
 from aswd.artifacts.drawing.curves import curve
-from aswd.artifacts.forecast import _amount
+from aswd.artifacts.forecast import amount
 from aswd.artifacts.reproduction import Reproduction, judgement
 from aswd.cli.main import main
 from aswd.runs.locks import Locks
@@ -41,7 +41,7 @@ OTHERS = [
 
 
 def test_all_artifacts_are_tried_here():
-    assert {*FLOWS, *(name for names in OTHERS for name in names), "projections"} == set(artifact_names())
+    assert {*FLOWS, *(name for names in OTHERS for name in names), "projections", "leaderboard"} == set(artifact_names())
 
 
 @pytest.mark.slow
@@ -307,7 +307,7 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys, mon
     assert main(["reproduce", "ablation_max_gswnn_penalty", "--scale", "laptop", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
     seconds = 8 * 20 * result["wall_time"] * 2000 / 4 * 500 / 25 * 100 / 20  # by iterations, samples and directions
-    assert f"about {_amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
+    assert f"about {amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
 
 
 def test_an_estimate_of_table_1_is_in_gpu_hours_and_not_of_a_smoke_run(tmp_path, capsys):

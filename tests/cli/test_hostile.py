@@ -78,6 +78,7 @@ POSITIONAL = {"list": ["runs"], "data": ["synthetic"], "reproduce": ["flow_main"
 WORK = [  # what runs, draws, measures or sends something after everything was checked
     *("aswd.cli.train._execute", "aswd.search.study._optimize", "aswd.bench.profile._execute", "aswd.tracking.sync.sync"),
     *("aswd.artifacts.reproduce._run_and_draw", "aswd.artifacts.reproduce._measure", "aswd.artifacts.reproduce_all.reproduce"),
+    "aswd.leaderboard.artifact._execute",
     *("aswd.bench.distances.run", "aswd.bench.flow.run", "aswd.bench.gan.run", "aswd.tracking.dashboard.dashboard"),
     *("aswd.launchers.status.status", "aswd.data.fetch.prepare", "aswd.metrics.mnist_features.describe_features"),
 ]

@@ -86,6 +86,7 @@ class Artifact:
         claims: names of claims, or dotted names of functions.
         also: further metrics of the table.
         published: values of the paper: data -> label -> value, or data -> label -> metric -> value.
+        options: of what plans its own runs, which says what they are.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Artifact:
     claims: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     published: dict[str, dict[str, Any]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def caption(self) -> str:
@@ -210,7 +212,7 @@ def _load(name: str, files: dict[str, Path]) -> Artifact:
     for key in ("draw", "task", "metric", "data", "series", "scales"):
         if not content.get(key):
             raise UserError(f"{path}: {key} must be given a value")
-    for key, kind in (("series", list), ("scales", dict), ("published", dict)):
+    for key, kind in (("series", list), ("scales", dict), ("published", dict), ("options", dict)):
         if not isinstance(content.get(key, kind()), kind):
             raise UserError(f"{path}: {key} must be a {'list' if kind is list else 'group of options'}; got {content[key]!r}")
     content["series"] = tuple(_part(path, f"series[{i}]", Series, entry) for i, entry in enumerate(content["series"]))

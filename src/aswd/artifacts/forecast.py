@@ -42,9 +42,9 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
             unknown += 1
         elif missing:
             totals[estimate[1]] = totals.get(estimate[1], 0.0) + missing * estimate[0]
-        time = "unknown" if estimate is None else _amount(missing * estimate[0])
+        time = "unknown" if estimate is None else amount(missing * estimate[0])
         rows.append((cell.data, cell.label, f"{done}/{len(cell.config.seeds)}", time))
-    lines = [f"about {_amount(seconds)} of {source}".replace("hours of a GPU", "GPU-hours") for source, seconds in totals.items()]
+    lines = [f"about {amount(seconds)} of {source}".replace("hours of a GPU", "GPU-hours") for source, seconds in totals.items()]
     lines += [f"unknown: the time of {unknown} cells without similar runs in the store or published times"] if unknown else []
     return "\n".join([table(("data", "series", "done", "time"), rows), f"{missing_runs} runs are missing", *lines])
 
@@ -113,7 +113,7 @@ def _short_run(config: RunConfig) -> float | None:
             spec = replace(short, task=replace(config.task, iterations=steps, images=False))
             start = time.process_time()  # other work on this machine counts for nothing
             words = {outcome.status for outcome in execute_run(spec)}
-            if "stopped" in words:
+            if "interrupted" in words:
                 raise KeyboardInterrupt
             if words != {"done"}:
                 return None
@@ -122,9 +122,9 @@ def _short_run(config: RunConfig) -> float | None:
     return (longer - shorter if longer > shorter else longer / 1.5) / (2 * every * len(seeds))
 
 
-def _amount(seconds: float) -> str:
+def amount(seconds: float) -> str:
     """
-    >>> _amount(42), _amount(1500), _amount(4_000_000)
+    >>> amount(42), amount(1500), amount(4_000_000)
     ('42 s', '25 minutes', '1,111 hours')
     """
     if seconds < 90:

@@ -16,8 +16,8 @@ def members(reproduction: Reproduction) -> list[Member]:
         UserError: the artifact has no runs; there is no such scale, reading or option.
     """
     reproduction.check()
-    if reproduction.drawing.measure is not None:
-        raise UserError(f"{reproduction.artifact.name} has no runs that W&B could show: it is measured on the distances themselves")
+    if reproduction.drawing.draw is None:
+        raise UserError(f"{reproduction.artifact.name} has no cells of runs that W&B could show")
     return [_member(cell) for cell in reproduction.cells]
 
 

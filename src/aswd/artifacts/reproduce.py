@@ -48,6 +48,8 @@ def reproduce(
     """
     reproduction = Reproduction(load(name, config_dirs), scale, reading, overrides, config_dirs)
     reproduction.check()
+    if reproduction.drawing.reproduce is not None:
+        return reproduction.drawing.reproduce(reproduction, dry_run)
     if reproduction.drawing.measure is not None:
         return _measure(reproduction, dry_run)
     if dry_run:
@@ -59,7 +61,7 @@ def reproduce(
 
 def _run_and_draw(reproduction: Reproduction) -> int:
     artifact, cells = reproduction.artifact, reproduction.cells
-    code = _run(artifact.name, cells)
+    code = run_cells(artifact.name, cells)
     frame = tables.table(artifact, cells)
     if not frame["n"].any():
         print(f"aswd reproduce: no run of {artifact.name} is done yet, so nothing is drawn", file=sys.stderr)
@@ -67,7 +69,8 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     _report_missing(cells, artifact.metric)
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
-    reproduction.write(figure, _curves(cells, artifact.metric), cells, _facts(cells))
+    views = reproduction.drawing.views(artifact, cells)
+    reproduction.write(figure, _curves(cells, artifact.metric), views, cells, facts(cells))
     return code
 
 
@@ -82,11 +85,11 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     start = time.perf_counter()
     measurement = reproduction.drawing.measure(artifact, scale, reproduction.reading, reproduction.heading)
     facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
-    reproduction.write(measurement.figure, measurement.curves, measurement.cells, facts)
+    reproduction.write(measurement.figure, measurement.curves, measurement.views, measurement.cells, facts)
     return 0
 
 
-def _run(name: str, cells: list[Cell]) -> int:
+def run_cells(name: str, cells: list[Cell]) -> int:
     """Run the cells that are not done, with the launcher of their configurations; the exit code."""
     missing = [cell for cell in cells if cell.config.force or len(cell.done) < len(cell.config.seeds)]
     print(f"{len(cells) - len(missing)} of {len(cells)} cells are done; {len(missing)} to run", flush=True)
@@ -110,7 +113,7 @@ def _run(name: str, cells: list[Cell]) -> int:
 
 
 def _configs(name: str, cell: Cell) -> list[RunConfig]:
-    """The runs of a cell, as a launcher starts them: all seeds as one batch if the task can, else one by one."""
+    """The runs of a cell, as a launcher starts them: all seeds as one batch if task and distance can, else one by one."""
     config = cell.config
     if isinstance(getattr(config.task, "images", None), bool):  # of fifty cells nobody looks at each: the artifact has its own figure
         config = replace(config, task=replace(config.task, images=False))
@@ -118,8 +121,17 @@ def _configs(name: str, cell: Cell) -> list[RunConfig]:
     if hasattr(wandb, "labels"):
         wandb = replace(wandb, tags=[*wandb.tags, name], labels={**wandb.labels, label_of(name): cell.label})
         config = replace(config, loggers={**config.loggers, "wandb": wandb})
-    batch = getattr(task_class(config.task.name), "batches_seeds", False)
+    batch = getattr(task_class(config.task.name), "batches_seeds", False) and _takes_all_seeds(config)
     return [config] if batch else [config.with_seeds([seed]) for seed in config.seeds]
+
+
+def _takes_all_seeds(config: RunConfig) -> bool:
+    """Whether the distance evaluates a batch of replicas; one from outside may take a single seed."""
+    try:
+        config.build_distance()
+    except ValueError:
+        return False
+    return True
 
 
 def _report_missing(cells: list[Cell], metric: str) -> None:
@@ -135,7 +147,7 @@ def _report_missing(cells: list[Cell], metric: str) -> None:
         print(f"aswd: drawn with {done} of {wanted} runs; the same command runs the rest, unless another process does", file=sys.stderr)
 
 
-def _facts(cells: list[Cell]) -> dict[str, Any]:
+def facts(cells: list[Cell]) -> dict[str, Any]:
     """Time, devices, revisions, versions and settings of the runs."""
     done = [cell.runs[seed].result for cell in cells for seed in cell.done]
     return {

@@ -14,7 +14,7 @@ import aswd
 from aswd.cli import commands
 from aswd.utils.errors import Parser, UserError, sentence
 
-_WITH_OVERRIDES = ("reproduce", "compare", "wandb", "search", "profile")  # commands that take any OPTION=VALUE
+_WITH_OVERRIDES = ("reproduce", "leaderboard", "compare", "wandb", "search", "profile")  # commands that take any OPTION=VALUE
 _EVERYWHERE = ("paths.output_dir", "plugins")  # what every command takes
 _OUTPUT_DIR = "paths.output_dir=DIR"
 
@@ -121,7 +121,22 @@ def _parser() -> Parser:
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
 
+    leaderboard = add("leaderboard", "compare all distances on equal terms", commands.leaderboard, _LEADERBOARD)
+    leaderboard.usage = (
+        "aswd leaderboard [--scale SCALE] [--only NAMES] [--tasks NAMES] [--reading READING] [--dry-run]\n"
+        "       [--config-dir DIR] [OPTION=VALUE ...]"
+    )
+    leaderboard.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
+    leaderboard.add_argument(
+        "--only", metavar="NAMES", help="distances, separated by commas, for example my_distance,swd,ebsw (default: all)"
+    )
+    leaderboard.add_argument("--tasks", metavar="NAMES", help="tasks of the leaderboard, for example plane,space (default: all)")
+    leaderboard.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
+    leaderboard.add_argument("--dry-run", action="store_true", help="count the runs and estimate their time from the store; run nothing")
+
     report = add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report.add_argument("--live", action="store_true", help="serve the page to this machine, and follow the sweeps while they run")
+    report.add_argument("--port", type=_whole, help="of --live (default: 8421; 0 takes any that is free)")
     report.add_argument("--from", dest="source", type=Path, metavar="DIR", help="tables and verdicts from the files of results in DIR")
 
     compare = add("compare", "draw and tabulate any runs of the store, also beside published values", commands.compare, _COMPARE)
@@ -216,9 +231,14 @@ _BENCH = (
 )
 _COMPLETION = 'Prints a script for bash: eval "$(aswd completion)" completes commands, configuration groups and options.'
 _REPRODUCE = "Runs what is missing of an artifact, skips what is done, continues after failures, and draws what there is."
+_LEADERBOARD = (
+    "Tunes every registered distance with equal effort on held-out seeds, runs it on several tasks, and ranks all by their results. "
+    "What is done is not run again; OPTION=VALUE are options of launcher, logger, trainer, paths and plugins, such as launcher=pool."
+)
 _REPORT = (
     "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX. With --from no "
-    "runs are needed: docs/results has the numbers of every seed behind what is published."
+    "runs are needed: docs/results has the numbers of every seed behind what is published. With --live the page also shows the sweeps in "
+    "progress: how far they are, failures with their reasons, and curves that grow."
 )
 _COMPARE = (
     "Writes a figure and a table (number of seeds, mean with 95 % interval, median, the options that differ) of finished runs into "

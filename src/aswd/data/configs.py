@@ -66,6 +66,37 @@ class ToyConfig(FixedConfig):
 
 
 @dataclass
+class MixtureConfig(FixedConfig):
+    """Options of the Gaussian mixtures.
+
+    Args:
+        num_samples: N, points of the target.
+        dim: d.
+        components: Gaussians of equal weight, their means drawn from N(0, I).
+        spread: largest standard deviation of each of them.
+        condition: largest over smallest standard deviation of each, between which the others are spaced evenly on a logarithmic scale,
+            along axes of their own.
+    """
+
+    kind: ClassVar[str] = "points"
+    name: str = "gaussian_mixture"
+    num_samples: int = option(500, at_least=1)
+    dim: int = option(2, at_least=1)
+    components: int = option(8, at_least=1)
+    spread: float = option(0.1, at_least=0)
+    condition: float = option(1.0, at_least=1)
+
+    @property
+    def target_shape(self) -> tuple[int, int]:
+        """Points of the target, and their dimension."""
+        return self.num_samples, self.dim
+
+    def num_bytes(self, seeds: int) -> int:
+        """Least memory in bytes: all targets in float32, and one in float64 with the axes of a Gaussian."""
+        return self.num_samples * self.dim * (4 * seeds + 8) + 16 * self.dim**2
+
+
+@dataclass
 class ShapesConfig(FixedConfig):
     """Options of the clouds. Files are read here: a mistake in one is known before any work.
 
@@ -116,6 +147,7 @@ class PhotographConfig(FixedConfig):
         source: the image to repaint: a file, or the name of a built-in image.
         target: the image that has the colours, likewise.
         num_colors: clusters that k-means makes of the colours of each.
+        palette_seed: of k-means; default: the seed of the run.
         source_digest: of the content of ``source``; filled in.
         target_digest: of the content of ``target``; filled in.
     """
@@ -125,6 +157,7 @@ class PhotographConfig(FixedConfig):
     source: str = neutral("china")
     target: str = neutral("flower")
     num_colors: int = option(3000, at_least=2)
+    palette_seed: int | None = option(None, at_least=0, before=None)
     source_digest: str = ""
     target_digest: str = ""
 

@@ -13,10 +13,10 @@ from aswd.data.photograph_files import Photograph, read_photograph
 
 
 class Photographs(FixedBatch):
-    """A pair of photographs with a palette each, which k-means draws from the first seed.
+    """A pair of photographs with a palette each, which k-means draws from the seed of the replica, or from ``palette_seed``.
 
     Args:
-        seeds: one.
+        seeds: one per replica.
         options: see :class:`~aswd.data.configs.PhotographConfig`.
     """
 
@@ -34,14 +34,18 @@ class Photographs(FixedBatch):
                 raise ValueError(f"data.{side} must not change during a run; {getattr(self.config, side)!r} has changed")
         return photographs
 
-    def palettes(self) -> tuple[Palette, Palette]:
-        """Those of source and target."""
-        source, target = (palette_of(photograph, self.config.num_colors, self.seeds[0]) for photograph in self.photographs())
-        return source, target
+    def source_palettes(self) -> list[Palette]:
+        """The palette of the source for every seed."""
+        return self._palettes(self.photographs()[0])
+
+    def _palettes(self, photograph: Photograph) -> list[Palette]:
+        fixed = self.config.palette_seed
+        return [palette_of(photograph, self.config.num_colors, seed if fixed is None else fixed) for seed in self.seeds]
 
     def samples(self) -> dict[str, Tensor]:
-        """Centres ``[1, K, 3]`` and weights ``[1, K]`` of both palettes: ``source``, ``source_weights``, ``target``, ``target_weights``."""
+        """Centres ``[R, K, 3]`` and weights ``[R, K]`` of both palettes: ``source``, ``source_weights``, ``target``, ``target_weights``."""
         arrays: dict[str, np.ndarray] = {}
-        for side, palette in zip(SIDES, self.palettes(), strict=True):
-            arrays |= {side: palette.centres, f"{side}_weights": palette.weights}
-        return {name: torch.from_numpy(array).float()[None] for name, array in arrays.items()}
+        for side, photograph in zip(SIDES, self.photographs(), strict=True):
+            palettes = self._palettes(photograph)
+            arrays |= {side: np.stack([p.centres for p in palettes]), f"{side}_weights": np.stack([p.weights for p in palettes])}
+        return {name: torch.from_numpy(array).float() for name, array in arrays.items()}

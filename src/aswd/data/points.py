@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from aswd.data.cloud_configs import COLLECTIONS, SHAPENET_POINTS, PointsConfig, ShapeNetConfig
-from aswd.data.configs import ShapesConfig, ToyConfig
+from aswd.data.configs import MixtureConfig, ShapesConfig, ToyConfig
 from aswd.data.download import Unreachable, check_file, download
 from aswd.data.modules import FixedBatch
 from aswd.data.surfaces import Points, Source
@@ -48,6 +48,39 @@ class ToyTargets(FixedBatch):
         c = self.config
         drawn = torch.stack([target(c.name, c.num_samples, seed, c.dim, std=c.std, one_scale=c.one_scale) for seed in self.seeds])
         return drawn - drawn.mean(1, keepdim=True) if c.centred else drawn
+
+
+def gaussian_mixture(config: MixtureConfig, seed: int) -> Tensor:
+    """The points of a seed, ``[N, d]`` in float32: as many from each Gaussian, up to one.
+
+    >>> gaussian_mixture(MixtureConfig(num_samples=100, dim=50), seed=0).shape
+    torch.Size([100, 50])
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    means = rng.standard_normal((config.components, config.dim))
+    deviations = config.spread * np.geomspace(1, 1 / config.condition, config.dim)
+    of_gaussian = np.arange(config.num_samples) % config.components
+    points = means[of_gaussian]
+    for index in range(config.components):
+        mine = of_gaussian == index
+        axes = np.eye(config.dim) if config.condition == 1 else np.linalg.qr(rng.standard_normal((config.dim, config.dim)))[0]
+        points[mine] += (rng.standard_normal((mine.sum(), config.dim)) * deviations) @ axes.T
+    return torch.from_numpy(points.astype(np.float32))
+
+
+class GaussianMixture(FixedBatch):
+    """Gaussians in any dimension, drawn for every seed from that seed.
+
+    Args:
+        seeds: one per replica.
+        options: see :class:`~aswd.data.configs.MixtureConfig`.
+    """
+
+    config_class = MixtureConfig
+
+    def samples(self) -> Tensor:
+        """The targets, ``[R, N, d]`` in float32."""
+        return torch.stack([gaussian_mixture(self.config, seed) for seed in self.seeds])
 
 
 _STREAMS = {"target": 1, "source": 2}  # of the random numbers of a seed

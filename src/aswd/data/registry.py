@@ -29,6 +29,9 @@ DATA = Registry(
         **{name: _toy(target.__doc__.splitlines()[0].rstrip(".")) for name, target in TARGETS.items()},
         "shapes": _shapes("point clouds in the plane: shapes by name, from images, meshes or point files", "ring", "heart", "cross"),
         "solids": _shapes("point clouds in space: a sphere, a cube and a torus", "sphere", "cube", "torus"),
+        "gaussian_mixture": Entry(
+            "aswd.data.points:GaussianMixture", f"{_CONFIGS}:MixtureConfig", "Gaussians around random means, in any dimension: data.dim=100"
+        ),
         "points": Entry(
             "aswd.data.points:PointClouds", f"{_CLOUDS}:PointsConfig", "a shape, or a .npy or .csv file of points: data.target=NAME_OR_FILE"
         ),

@@ -53,6 +53,15 @@ class Descended(Directions):
         check_at_least("copies", self.copies, 2, whole=True)
         check_at_least("noise", self.noise, 0, strictly=True)
 
+    @property
+    def count(self) -> int:
+        """The starts."""
+        return self.starts
+
+    def objective_sorts(self) -> int:
+        """Both sides; and for each of them its copies, the midpoints, and the levels at which the masses of both meet."""
+        return self.starts * (2 + 2 * 2 * (self.copies + 1))
+
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         return {"theta": streams.sphere(self.starts, dim)}
 

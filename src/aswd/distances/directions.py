@@ -30,6 +30,24 @@ class Directions:
     has_own_objective: bool = False  # whether objective_gradients is what the inner loop ascends, instead of the distance
     replaced_by_given: bool = False  # whether directions that are given to a call take the place of all, and nothing is searched
 
+    @property
+    def count(self) -> int:
+        """Number of directions."""
+        return self.num_projections
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every direction is uniform on the sphere, alone."""
+        return False
+
+    def drawing_sorts(self) -> int:
+        """Rows of N values that are sorted to draw the directions."""
+        return 0
+
+    def objective_sorts(self) -> int:
+        """Rows of N values that are sorted in one :meth:`objective_gradients`."""
+        return 0
+
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         """Initial parameters, one set per replica, for directions of dimension ``dim``."""
         return {}
@@ -79,6 +97,11 @@ class Uniform(Directions):
         check_at_least("num_projections", self.num_projections, 1, whole=True)
         self._points = build_part("sampling", self.sampling)
         self._points.check(self.randomisation)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Not of subclasses."""
+        return type(self) is Uniform
 
     def check_dim(self, dim: int) -> None:
         """Raise ``ValueError`` for a dimension in which there are no such directions."""
@@ -130,6 +153,11 @@ class Single(Directions):
     parameter_names = ("theta",)
     replaced_by_given = True
     num_directions = 1
+
+    @property
+    def count(self) -> int:
+        """1, or K."""
+        return self.num_directions
 
     def initialise(self, dim: int, streams: Streams) -> dict[str, Tensor]:
         return {"theta": streams.sphere(1, dim)}

@@ -62,6 +62,17 @@ class MarkovChains(Directions):
         """Whether the transition depends on the samples."""
         return self.transition.endswith("input_aware")
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the transitions do not look at the samples."""
+        return not self.from_samples
+
+    def drawing_sorts(self) -> int:
+        """Both sides for every step of ascent."""
+        length = min(self.chain_length, self.num_projections)
+        steps = self.burn_in + (length - 1) * self.thinning
+        return 2 * steps * -(-self.num_projections // length) if self.from_samples else 0
+
     def base(self, dim: int, streams: Streams) -> Tensor:
         return self._chains(dim, streams, None)
 

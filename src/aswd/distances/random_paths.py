@@ -40,6 +40,10 @@ class RandomPath(Directions):
         check_at_least("num_projections", self.num_projections, 1, whole=True)
         check_number("kappa", self.kappa, at_least=0, at_most=MAX_KAPPA)
 
+    def drawing_sorts(self) -> int:
+        """Both sides along the axis."""
+        return 2
+
     def base_from(self, s: Slices, streams: Streams) -> Tensor:
         dim = s.x_features.shape[-1]
         axis = streams.sphere(1, dim)

@@ -31,6 +31,10 @@ class SliceCost(Part):
         """Number of slices that so many directions make."""
         return directions
 
+    def num_sorts(self, directions: int, aggregation: Aggregation) -> int:
+        """Rows of N values that are sorted for the value; a slice that is selected is sorted again."""
+        return 2 * (directions + isinstance(aggregation, Max))
+
     def aggregate(self, s: Slices, aggregation: Aggregation) -> Tensor:
         """The aggregated costs of every replica, ``[R]``."""
         if isinstance(aggregation, Max):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aswd.distances.aggregations import Max
+from aswd.distances.aggregations import Max, Mean
 from aswd.distances.calls import Calls
 from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
@@ -19,7 +19,8 @@ from aswd.distances.modes import without_autocast
 from aswd.distances.parts import build_part
 from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
-from aswd.distances.projections import Projection
+from aswd.distances.projections import Linear, Projection
+from aswd.distances.slice_costs import Sorted
 from aswd.distances.slice_gradients import join_sides
 from aswd.distances.streams import Streams
 from aswd.distances.workers import threads_for
@@ -100,6 +101,26 @@ class SlicedDistance(Calls):
             dim = self.projection.direction_dim(dim)
             self.directions.check_dim(dim)
             self.aggregation.check(self.directions.num_projections, dim)
+
+    @property
+    def sorts_per_call(self) -> int:
+        """Rows of N values that a call in training mode sorts for every replica: 2 per slice and evaluation, inner steps included.
+
+        A longer row counts as so many as it has N values.
+        """
+        slices = self.projection.num_projections if self.directions is None else self.directions.count
+        value = self.slice_cost.num_sorts(slices, self.aggregation)
+        if self.directions is None:
+            return value * (1 + getattr(self.maximiser, "steps", 0))
+        inner = self.directions.objective_sorts() if self.directions.has_own_objective else value
+        return value + self.directions.drawing_sorts() + inner * getattr(self.maximiser, "steps", 0)
+
+    @property
+    def estimates_mean(self) -> bool:
+        """Whether the k-th power of the value estimates the mean of W_k^k over all directions of the samples' own space."""
+        plain = type(self.projection) is Linear and type(self.slice_cost) is Sorted and self.maximised is None
+        mean = type(self.aggregation) is Mean or self.aggregation.needs_uniform
+        return plain and mean and self.directions.is_uniform and self.reduction == "mean"
 
     def reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Drop all learned parameters and restart the random streams, from ``seed`` (default: the former seed)."""

@@ -45,6 +45,10 @@ class Tree(SliceCost):
     def count(self, directions: int) -> int:
         return max(1, directions // self.lines)
 
+    def num_sorts(self, directions: int, aggregation: Aggregation) -> int:
+        """One row with both sides for every line."""
+        return 2 * self.count(directions) * min(self.lines, directions)
+
     def aggregate(self, s: Slices, aggregation: Aggregation) -> Tensor:
         return aggregation(self.costs(s), s)
 

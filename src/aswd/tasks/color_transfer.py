@@ -28,9 +28,9 @@ class ColorTransfer(Task):
     direction l; for the exact Wasserstein distance, the barycentric projection of its plan. By flow, :math:`T(x)` is where
     :math:`x \leftarrow \mathrm{Adam}(\nabla_x D(x, y))` leads.
 
-    A batch is a dictionary: ``source`` and ``target``, colours ``[1, K, 3]`` or ``[K, 3]`` in [0, 1], and, if their clusters differ in
-    size, ``source_weights`` and ``target_weights``, ``[1, K]`` or ``[K]``. The photographs themselves come from the data module, where it
-    has ``photographs()`` and ``palettes()``.
+    A batch is a dictionary: ``source`` and ``target``, colours ``[R, K, 3]``, or ``[K, 3]`` for all seeds, in [0, 1], and, if their
+    clusters differ in size, ``source_weights`` and ``target_weights``, ``[R, K]`` or ``[K]``. The photographs themselves come from the
+    data module, where it has ``photographs()`` and ``source_palettes()``.
 
     Metrics: ``w2``, the exact W2 between both palettes after the transfer, clusters weighted by their pixels; ``w2_of_centres``, the same
     with equal weights; ``gradient_similarity``, how much of the source's drawing is left, see
@@ -38,7 +38,7 @@ class ColorTransfer(Task):
 
     Args:
         distance: D; an alignment needs one with directions, or the exact Wasserstein distance.
-        seeds: one.
+        seeds: one per replica.
         options: see :class:`~aswd.tasks.configs.ColorTransferConfig`.
 
     Raises:
@@ -49,6 +49,7 @@ class ColorTransfer(Task):
     headline = "w2"
     logarithmic = False
     optimises_manually = True
+    batches_seeds = True
     data_kind = "pair"
 
     def __init__(self, distance: Any, *, seeds: Any = (0,), **options: Any) -> None:
@@ -60,7 +61,7 @@ class ColorTransfer(Task):
         self.register_parameter("palette", None)
         self.palettes: dict[str, Tensor] = {}  # of the batch, with weights
         self._photographs: tuple[Photograph, Photograph] | None = None
-        self._source_palette: Palette | None = None
+        self._source_palettes: list[Palette] = []  # of every seed
         self._values: Tensor | None = None
 
     @classmethod
@@ -87,7 +88,7 @@ class ColorTransfer(Task):
     def setup(self, stage: str) -> None:
         data = self.trainer.datamodule
         if hasattr(data, "photographs"):
-            self._photographs, self._source_palette = data.photographs(), data.palettes()[0]
+            self._photographs, self._source_palettes = data.photographs(), data.source_palettes()
         self.initialise(self.first_batch())
 
     def initialise(self, batch: dict[str, Tensor]) -> None:
@@ -97,11 +98,12 @@ class ColorTransfer(Task):
             self.palette = nn.Parameter(self.palettes["source"].clone())
 
     def _use(self, batch: dict[str, Tensor]) -> None:
-        colours = {side: as_points(batch[side], 1) for side in ("source", "target")}
+        replicas = len(self.seeds)
+        colours = {side: as_points(batch[side], replicas) for side in ("source", "target")}
         for side in ("source", "target"):
-            weights = batch.get(f"{side}_weights")
-            count = colours[side].shape[1]
-            colours[f"{side}_weights"] = colours[side].new_full((1, count), 1 / count) if weights is None else weights.reshape(1, count)
+            weights, count = batch.get(f"{side}_weights"), colours[side].shape[1]
+            weights = colours[side].new_full((count,), 1 / count) if weights is None else weights
+            colours[f"{side}_weights"] = weights.expand(replicas, count)
         self.palettes = colours
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -127,12 +129,13 @@ class ColorTransfer(Task):
         return (self.palettes["source_weights"], self.palettes["target_weights"]) if self.config.weighted else ()
 
     def _aligned(self) -> Tensor:
-        """The source's palette as the distance's directions align it with the target's, ``[K, 3]``."""
+        """The sources' palettes as the distance's directions align them with the targets', ``[R, K, 3]``."""
         weights, start, target = self._weights(), self.palettes["source"], self.palettes["target"]
         if isinstance(self.distance, Wasserstein):
-            return barycentric_projection(start[0], target[0], *(w[0] for w in weights), order=self.distance.order)
+            pairs = zip(start, target, *weights, strict=True)
+            return torch.stack([barycentric_projection(*pair, order=self.distance.order) for pair in pairs])
         u, v = self.distance.project(start, target, *weights)
-        return averaged_alignment(u[0], v[0], target[0], *(w[0] for w in weights))
+        return torch.stack([averaged_alignment(*sides) for sides in zip(u, v, target, *weights, strict=True)])
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
         self._use(batch)
@@ -147,30 +150,35 @@ class ColorTransfer(Task):
             "w2_of_centres": exact_wasserstein(painted, target),  # as an alignment without weights counts clusters
         }
         if self._photographs is not None:
-            source, colours = self._photographs[0], self._colours()
-            metrics["gradient_similarity"] = torch.tensor([color_figures.gradient_similarity(source, colours)])
-            sharpness, contrast = color_figures.sharpness_and_contrast(source, colours)
-            metrics |= {"sharpness": torch.tensor([sharpness]), "contrast": torch.tensor([contrast])}
+            metrics |= self._of_the_image()
         if self._values is not None:
             metrics["distance_value"] = self._values
         norm = self.learned_norm()
         self.log_metrics(metrics if norm is None else {**metrics, "learned_norm": norm})
 
-    def _colours(self) -> np.ndarray:
-        """The new value of every colour of the source, ``[n, 3]``."""
-        palette = self.palette[0].detach().cpu().double().numpy()
-        return color_figures.new_colours(self._photographs[0].colours, self._source_palette, palette, self.config.keep_detail)
+    def _of_the_image(self) -> dict[str, Tensor]:
+        """What is left of the source's drawing, for every replica."""
+        source, rows = self._photographs[0], []
+        for replica in range(len(self.seeds)):
+            colours = self._colours(replica)
+            rows.append([color_figures.gradient_similarity(source, colours), *color_figures.sharpness_and_contrast(source, colours)])
+        return dict(zip(("gradient_similarity", "sharpness", "contrast"), torch.tensor(rows).T, strict=True))
 
-    def result(self) -> Photograph:
+    def _colours(self, replica: int) -> np.ndarray:
+        """The new value of every colour of the source, ``[n, 3]``."""
+        palette = self.palette[replica].detach().cpu().double().numpy()
+        return color_figures.new_colours(self._photographs[0].colours, self._source_palettes[replica], palette, self.config.keep_detail)
+
+    def result(self, replica: int = 0) -> Photograph:
         """The source, repainted."""
-        return self._photographs[0].repainted(self._colours())
+        return self._photographs[0].repainted(self._colours(replica))
 
     def samples(self, replica: int) -> dict[str, np.ndarray]:
-        kept = {name: value[0].detach().cpu().numpy() for name, value in {"palette": self.palette, **self.palettes}.items()}
+        kept = {name: value[replica].detach().cpu().numpy() for name, value in {"palette": self.palette, **self.palettes}.items()}
         if self._photographs is None:
             return kept
         source, target = self._photographs
-        images = {"image": self.result(), "source_image": source, "target_image": target}
+        images = {"image": self.result(replica), "source_image": source, "target_image": target}
         return kept | {name: np.asarray(color_figures.small(image)) for name, image in images.items()}
 
     def draw(self, folder: Path, metrics: MetricHistory, title: str) -> list[Path]:

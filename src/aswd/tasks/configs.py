@@ -110,6 +110,30 @@ class BarycenterConfig(ParticleConfig):
 
 
 @dataclass
+class EstimationConfig(Options):
+    """Options of the estimation error.
+
+    Args:
+        iterations: estimates per seed.
+        pair: what the points y of the data set are compared with: ``similar``, scale y + shift, where SW_2 is known in closed form, or
+            ``normal``, as many points of N(0, I), where it is computed with many directions.
+        scale: of the similar cloud.
+        shift: of the similar cloud, the length of a vector of random direction.
+        reference_projections: directions of the reference value of a normal pair.
+        evaluate_every: metrics are computed at the first iteration and at every n-th.
+    """
+
+    data_kind: ClassVar[str] = "points"
+    name: str = "estimation"
+    iterations: int = option(20, at_least=1, at_most=MAX_STEPS)
+    pair: str = option("similar", choices=("similar", "normal"))
+    scale: float = option(1.0, above=0)
+    shift: float = option(1.0, at_least=0)
+    reference_projections: int = option(2**15, at_least=1)
+    evaluate_every: int = option(20, at_least=1)
+
+
+@dataclass
 class GenerativeConfig(Options):
     """Options that the generative tasks share; the defaults are the paper's.
 

@@ -26,6 +26,12 @@ TASKS = Registry(
             "repaint an image in the colours of another, by the distance between their palettes",
             brings={"data": "photographs"},
         ),
+        "estimation": Entry(
+            "aswd.tasks.estimation:Estimation",
+            f"{_CONFIGS}:EstimationConfig",
+            "the error of estimates of SW_2 against its exact value",
+            brings={"data": "gaussian_mixture"},
+        ),
         "flow": Entry(
             "aswd.tasks.flow:Flow", f"{_CONFIGS}:FlowConfig", "the sliced Wasserstein flow: particles descend the distance to a target"
         ),
