@@ -33,6 +33,7 @@ from aswd.utils.tables import table
 FILES = ("figure.png", "table.csv", "table.md", "table.tex", "views.json", "summary.json")  # what the report reads, with digests in DIGESTS
 DIGESTS = "digests.json"
 _NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
+_PRIVATE = ("paths", "launcher", "logger", "plugins", "force")  # sections of settings that concern one machine
 _NEUTRAL = frozenset(each.name for each in fields(TrainerConfig) if each.metadata.get("neutral", False))  # of the trainer
 
 
@@ -241,9 +242,8 @@ def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers],
 def _public(summary: dict[str, Any]) -> dict[str, Any]:
     """A summary without what concerns this machine alone: folders, launchers and the like."""
     words = [word for word in shlex.split(summary["command"]) if _option(word) != "paths.output_dir"]
-    sections = ("task", "data", "distance", "reading", "trainer")
     settings = {
-        label: {section: content[section] for section in sections} if isinstance(content, dict) and "task" in content else content
+        label: {section: value for section, value in content.items() if section not in _PRIVATE} if isinstance(content, dict) else content
         for label, content in summary["settings"].items()
     }
     return {**summary, "command": shlex.join(words), "settings": settings}
