@@ -94,7 +94,7 @@ def test_published_values_of_the_full_flow():
 def test_names_that_are_unknown_or_taken_are_sentences(tmp_path):
     with pytest.raises(UserError, match="there is no artifact 'flow_man': did you mean flow_main"):
         load("flow_man")
-    with pytest.raises(UserError, match="--scale must be one of smoke, laptop, paper for flow_main; got 'huge'"):
+    with pytest.raises(UserError, match="--scale must be one of smoke, laptop, paper, demo for flow_main; got 'huge'"):
         load("flow_main").scale("huge")
     (tmp_path / "taken").mkdir()
     with pytest.raises(UserError, match=r"flow_main\.yaml must have another name: flow_main is the artifact in"):

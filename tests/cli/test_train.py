@@ -40,7 +40,7 @@ def train(folder, *arguments):
         ("+distance.seed=3", "distance.seed must be left to the run"),
         ("task.iterations=1.5", "task.iterations must be a whole number; got 1.5"),
         ("task.lr=-1", "task.lr must be a number above 0; got -1.0"),
-        ("task.source=cauchy", "task.source must be one of 'normal', 'uniform'; got 'cauchy'"),
+        ("task.source=cauchy", "task.source must be one of 'normal', 'uniform', 'sphere'; got 'cauchy'"),
         ("task.betas=[1,2,3]", "task.betas must be a list of 2 numbers of at least 0 and below 1; got [1.0, 2.0, 3.0]"),
         ("data.dim=1", "data.dim must be a whole number of at least 2; got 1"),
         ("reading=papr", "reading has no choice 'papr': did you mean paper?"),

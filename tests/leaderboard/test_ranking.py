@@ -1,5 +1,6 @@
 """Ranks, intervals and verdicts against brute force and closed cases."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -82,21 +83,24 @@ def test_differences_at_equal_seconds_stop_the_dearer_method_earlier():
     found = Results(Discipline("plane", "flow", {"a": []}, ["a"], {}), ["a"], ["swd", "ebsw"], curves, 5)
     assert difference(found, {}, "ebsw", "swd", "steps") == pytest.approx((-1, -1, -1))
     assert difference(found, costs(swd=1.0, ebsw=2.0), "ebsw", "swd", "seconds") == pytest.approx((0, 0, 0))
-    assert difference(found, costs(swd=1.0, ebsw=5.0), "ebsw", "swd", "seconds") == pytest.approx((2, 2, 2))
+    assert difference(found, costs(swd=1.0, ebsw=10.0), "ebsw", "swd", "seconds") == pytest.approx((2, 2, 2))
+    assert difference(found, costs(swd=1.0, ebsw=10 / 3), "ebsw", "swd", "seconds") == pytest.approx((1, 1, 1))  # between evaluations
     assert difference(found, {}, "ebsw", "swd", "seconds") is None
     assert difference(found, {}, "aswd", "swd", "steps") is None
 
 
 @pytest.mark.parametrize(
-    ("factor", "seconds", "verdict"), [(0.1, 1.0, HOLDS), (10, 1.0, FAILS), (0.1, 20.0, FAILS), (1, 1.0, OPEN)], ids=str
+    ("factor", "seconds", "verdict"), [(0.1, 1.0, HOLDS), (10, 1.0, FAILS), (0.1, 20.0, HOLDS), (1, 1.0, OPEN)], ids=str
 )
-def test_a_claim_holds_at_equal_steps_and_equal_seconds(factor, seconds, verdict):
+def test_a_claim_is_judged_at_equal_steps_and_says_what_is_left_at_equal_seconds(factor, seconds, verdict):
     rng = np.random.default_rng(3)
     finals = 0.01 * np.exp(rng.normal(size=(2, 2, 20)) / 10) * np.array([1, factor])[:, None]
     claim = Claim("X", "EBSW ends below SW.", "ebsw", "swd")
     judged = judge(claim, [results(finals)], costs(swd=1.0, ebsw=seconds))
     assert judged.verdict == verdict
-    assert "at equal steps" in judged.numbers
+    effects = dict(re.findall(r"at equal (\w+) ([+-][\d.]+)", judged.numbers))
+    assert float(effects["steps"]) == pytest.approx(np.log10(factor), abs=0.05)
+    assert float(effects["seconds"]) == pytest.approx(np.log10(factor), abs=0.05) if seconds == 1 else float(effects["seconds"]) > 1
     assert judge(claim, [results(finals[:, :1])], costs(swd=1.0)).verdict == OPEN
 
 

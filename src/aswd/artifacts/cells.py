@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.artifacts.groups import Runs
 from aswd.config import config_dir
@@ -19,6 +17,7 @@ from aswd.distances import READINGS, available, options
 from aswd.runs import Run
 from aswd.utils.errors import UserError
 from aswd.utils.plugins import config_dirs as plugin_config_dirs
+from aswd.utils.progress import progress_bar
 
 _OF_THE_ARTIFACT = ("task", "data", "distance", "reading")  # groups that an override must not replace
 
@@ -58,7 +57,7 @@ def cells(artifact: Artifact, scale: str, reading: str, overrides: Sequence[str]
     composer = _Composer(artifact, artifact.scale(scale), reading, list(overrides), tuple(config_dirs))
     shown = composer.scale.data or artifact.data
     composed: list[Cell] = []
-    with tqdm(total=len(artifact.series) * len(shown), desc="configurations", unit="cell", leave=False, delay=3, disable=None) as bar:
+    with progress_bar(total=len(artifact.series) * len(shown), what="configurations", unit="cell") as bar:
         for series in artifact.series:
             previous: RunConfig | None = None
             for data in shown:

@@ -69,7 +69,8 @@ def _run_and_draw(reproduction: Reproduction) -> int:
     _report_missing(cells, artifact.metric)
     note = tables.damage_note(frame[frame["metric"] == artifact.metric])
     figure = reproduction.drawing.draw(artifact, cells, "\n".join(filter(None, [reproduction.heading, note])))
-    reproduction.write(figure, _curves(cells, artifact.metric), cells, facts(cells))
+    views = reproduction.drawing.views(artifact, cells)
+    reproduction.write(figure, _curves(cells, artifact.metric), views, cells, facts(cells))
     return code
 
 
@@ -84,7 +85,7 @@ def _measure(reproduction: Reproduction, dry_run: bool) -> int:
     start = time.perf_counter()
     measurement = reproduction.drawing.measure(artifact, scale, reproduction.reading, reproduction.heading)
     facts = {"wall_time": time.perf_counter() - start, **provenance(), "settings": asdict(scale)}
-    reproduction.write(measurement.figure, measurement.curves, measurement.cells, facts)
+    reproduction.write(measurement.figure, measurement.curves, measurement.views, measurement.cells, facts)
     return 0
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing import Drawing, load_drawing
 from aswd.artifacts.groups import Runs
 from aswd.artifacts.results import SUFFIX, Numbers, numbers, write_results
+from aswd.artifacts.views import View
 from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.schemas import TrainerConfig
@@ -28,9 +30,10 @@ from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_atomically, write_json, write_text
 from aswd.utils.tables import table
 
-FILES = ("figure.png", "table.csv", "table.md", "table.tex", "summary.json")  # what the report reads, with digests in DIGESTS
+FILES = ("figure.png", "table.csv", "table.md", "table.tex", "views.json", "summary.json")  # what the report reads, with digests in DIGESTS
 DIGESTS = "digests.json"
 _NO_CHANGE = ("paths.output_dir", "plugins")  # options that never change a run of an artifact, but may be needed to compose it
+_PRIVATE = ("paths", "launcher", "logger", "plugins", "force")  # sections of settings that concern one machine
 _NEUTRAL = frozenset(each.name for each in fields(TrainerConfig) if each.metadata.get("neutral", False))  # of the trainer
 
 
@@ -139,37 +142,42 @@ class Reproduction:
         arguments = [self.artifact.name, "--scale", self.scale, "--reading", self.reading, *folders, *self.overrides]
         return shlex.join(["aswd", "reproduce", *arguments])
 
-    def write(self, figure: Figure, curves: pandas.DataFrame, cells: Sequence[Runs | Numbers], facts: dict) -> None:
+    def write(
+        self, figure: Figure, curves: pandas.DataFrame, views: list[View], cells: Sequence[Runs | Numbers], facts: dict[str, Any]
+    ) -> None:
         """Judge the claims; write figure, data, tables, the numbers of every seed and ``summary.json``, and print the verdicts.
 
         Args:
             figure: as PNG and PDF.
             curves: the data behind the figure.
+            views: what the page shows.
             cells: the runs, or what was measured instead.
             facts: time, devices, versions and settings of the runs.
         """
         verdicts, quantities = judgement(self.artifact, self.scale, cells)
-        summary = self.save(figure, curves, tables.table(self.artifact, cells), verdicts, facts)
+        summary = self.save(figure, curves, views, cells, tables.table(self.artifact, cells), verdicts, facts)
         write_results(self.folder / f"results{SUFFIX}", _public(summary), numbers(cells, quantities))
 
     def save(
         self,
         figure: Figure,
         curves: pandas.DataFrame,
+        views: list[View],
+        cells: Sequence[Runs | Numbers],
         frame: pandas.DataFrame,
         verdicts: list[Verdict],
         facts: dict[str, Any],
-        further: Mapping[str, Figure] | None = None,
     ) -> dict[str, Any]:
-        """Write figures, data, tables and ``summary.json``, and print the verdicts.
+        """Write figure, data, tables and ``summary.json``, and print the verdicts.
 
         Args:
             figure: as PNG and PDF.
             curves: the data behind the figure.
+            views: what the page shows.
+            cells: the runs, or what was measured instead.
             frame: the table.
             verdicts: on the claims.
             facts: time, devices, versions and settings of the runs.
-            further: figures by name, as PNG.
 
         Returns:
             The part of the summary that does not follow from the numbers.
@@ -177,17 +185,16 @@ class Reproduction:
         folder, artifact = self.folder, self.artifact
         for name in ("figure.png", "figure.pdf"):
             write_atomically(folder / name, lambda partial: figure.savefig(partial, dpi=110))
-        for name, other in (further or {}).items():
-            write_atomically(folder / f"{name}.png", lambda partial, other=other: other.savefig(partial, dpi=80))
         write_text(folder / "table.csv", frame.to_csv(index=False))
         write_text(folder / "curves.csv", curves.to_csv(index=False))
+        write_text(folder / "views.json", json.dumps(views, separators=(",", ":"), allow_nan=False))
         write_text(folder / "table.md", tables.markdown(frame))
         write_text(folder / "table.tex", self.drawing.latex(frame, self.heading))
-        about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "metric")}
+        about = {name: getattr(artifact, name) for name in ("title", "number", "caption", "about", "task", "metric")}
         setting = {name: getattr(self, name) for name in ("reading", "scale", "changes", "heading", "command")}
         paper = None if artifact.paper is None else asdict(artifact.paper)
-        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts, "further": list(further or {})}
-        write_json(folder / "summary.json", {**summary, **outcome(artifact, frame, verdicts)})
+        summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
+        write_json(folder / "summary.json", {**summary, **outcome(artifact, self.scale, cells, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
@@ -202,10 +209,17 @@ def judgement(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers]) -
     return withhold(artifact, scale, cells, verdicts), list(dict.fromkeys([artifact.metric, *artifact.also, *evidence.asked]))
 
 
-def outcome(artifact: Artifact, frame: pandas.DataFrame, verdicts: list[Verdict]) -> dict[str, Any]:
+def outcome(
+    artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], frame: pandas.DataFrame, verdicts: list[Verdict]
+) -> dict[str, Any]:
     """The part of a summary that follows from the numbers."""
     rows = frame[frame["metric"] == artifact.metric]
-    return {"verdicts": [asdict(verdict) for verdict in verdicts], "runs": int(rows["n"].sum()), "of": int(rows["of"].sum())}
+    return {
+        "verdicts": [asdict(verdict) for verdict in verdicts],
+        "no_verdict": _no_verdict(artifact, scale, cells),
+        "runs": int(rows["n"].sum()),
+        "of": int(rows["of"].sum()),
+    }
 
 
 def withhold(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], verdicts: list[Verdict]) -> list[Verdict]:
@@ -214,12 +228,12 @@ def withhold(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], ve
     return [replace(each, verdict=NONE, numbers=why) if why else each for each, why in zip(verdicts, reasons, strict=True)]
 
 
-def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], claim: str) -> str | None:
-    """Why a claim is not judged; ``None`` where it is."""
+def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers], claim: str | None = None) -> str | None:
+    """Why a claim (default: any claim) is not judged; ``None`` where it is."""
     judges = artifact.scale(scale).judges
     if not judges:
         return f"the scale {scale} checks that everything runs, and cannot judge"
-    if isinstance(judges, tuple) and claim not in judges:
+    if isinstance(judges, tuple) and claim is not None and claim not in judges:
         return f"the scale {scale} judges {', '.join(judges)} only"
     seeds = min((len(cell.seeds) for cell in cells), default=0)
     return f"{seeds} seeds; claims are judged on at least {MIN_SEEDS}" if seeds < MIN_SEEDS else None
@@ -228,9 +242,8 @@ def _no_verdict(artifact: Artifact, scale: str, cells: Sequence[Runs | Numbers],
 def _public(summary: dict[str, Any]) -> dict[str, Any]:
     """A summary without what concerns this machine alone: folders, launchers and the like."""
     words = [word for word in shlex.split(summary["command"]) if _option(word) != "paths.output_dir"]
-    sections = ("task", "data", "distance", "reading", "trainer")
     settings = {
-        label: {section: content[section] for section in sections} if "task" in content else content
+        label: {section: value for section, value in content.items() if section not in _PRIVATE} if isinstance(content, dict) else content
         for label, content in summary["settings"].items()
     }
     return {**summary, "command": shlex.join(words), "settings": settings}

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
 from aswd.bench import yardsticks
 from aswd.bench.measure import chosen, interleaved_medians, peak_memory
 from aswd.distances import build, slice_gradients
 from aswd.distances.kernel import kernel_is_built
 from aswd.distances.workers import map_chunks
+from aswd.utils.progress import progress_bar
 from aswd.utils.tables import table
 
 
@@ -184,7 +184,7 @@ def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
 
 def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
     rows = []
-    with tqdm(total=(len(cases) + 2 * whole) * rounds, unit="round", leave=False) as bar:
+    with progress_bar(total=(len(cases) + 2 * whole) * rounds, unit="round") as bar:
         for case in cases:
             bar.set_description(case.title)
             medians = interleaved_medians(case.alternatives(), rounds, on_round=bar.update)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
+from aswd.utils.progress import progress_bar
 from aswd.utils.timing import time_rounds
 
 
@@ -33,7 +32,7 @@ def timed(
 ) -> Iterator[tuple[Any, list[Sequence[float]], list[float]]]:
     """Each of the :func:`chosen` cases, with what ``measure`` found in every round, and the medians; with a progress bar."""
     taken = chosen(cases, only)
-    with tqdm(total=len(taken) * rounds, unit="round", leave=False) as bar:
+    with progress_bar(total=len(taken) * rounds, unit="round") as bar:
         for case in taken:
             bar.set_description(case.title)
             times = []

@@ -90,9 +90,15 @@ def leaderboard(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """``aswd report``."""
-    from aswd.artifacts.report import report
+    from aswd.artifacts.report import live, report
 
+    if options.source is not None and options.live:
+        raise UserError("--from must be left out with --live, which shows the artifacts of the store")
+    if options.port is not None and not options.live:
+        raise UserError(f"--port must be used with --live; got {options.port}")
     _load_plugins(options)
+    if options.live:
+        return live.serve(options.output_dir, live.PORT if options.port is None else options.port)
     print(f"Report: {report(options.output_dir, options.source, tuple(options.config_dir))}")
     return 0
 

@@ -117,7 +117,7 @@ def _parser() -> Parser:
     reproduce = add("reproduce", "run and draw a figure or table of a paper", commands.reproduce, _REPRODUCE)
     reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--config-dir DIR] [OPTION=VALUE ...]"
     reproduce.add_argument("artifact", help="one of aswd list artifacts; or all, which ends with the report")
-    reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper (default: %(default)s)")
+    reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper, and demo for flow_main (default: %(default)s)")
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
 
@@ -135,6 +135,8 @@ def _parser() -> Parser:
     leaderboard.add_argument("--dry-run", action="store_true", help="count the runs and estimate their time from the store; run nothing")
 
     report = add("report", "write one page with all artifacts and the verdicts on the claims", commands.report, _REPORT)
+    report.add_argument("--live", action="store_true", help="serve the page to this machine, and follow the sweeps while they run")
+    report.add_argument("--port", type=_whole, help="of --live (default: 8421; 0 takes any that is free)")
     report.add_argument("--from", dest="source", type=Path, metavar="DIR", help="tables and verdicts from the files of results in DIR")
 
     compare = add("compare", "draw and tabulate any runs of the store, also beside published values", commands.compare, _COMPARE)
@@ -235,7 +237,8 @@ _LEADERBOARD = (
 )
 _REPORT = (
     "Writes report/index.html, a page that needs no network, from the artifacts that were made; also as Markdown and LaTeX. With --from no "
-    "runs are needed: docs/results has the numbers of every seed behind what is published."
+    "runs are needed: docs/results has the numbers of every seed behind what is published. With --live the page also shows the sweeps in "
+    "progress: how far they are, failures with their reasons, and curves that grow."
 )
 _COMPARE = (
     "Writes a figure and a table (number of seeds, mean with 95 % interval, median, the options that differ) of finished runs into "

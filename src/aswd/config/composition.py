@@ -20,7 +20,6 @@ from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from tqdm import tqdm
 from yaml import YAMLError
 
 from aswd.config import config_dir
@@ -33,6 +32,7 @@ from aswd.config.targets import add_target_options
 from aswd.utils.checks import shown
 from aswd.utils.errors import Parser, UserError
 from aswd.utils.plugins import config_dirs, load_entry_points, load_plugins, make_working_directory_importable, resolve_plugin
+from aswd.utils.progress import progress_bar
 
 CONFIG_NAME = "train"
 _OPTION = re.compile(r"[+~]{0,2}\w[\w./@:-]*")
@@ -205,7 +205,7 @@ def _initialised() -> Iterator[None]:
 def _plan(line: CommandLine) -> list[RunConfig]:
     plan, checked = [], {}
     jobs = _jobs(_parsed(_absolute_plugins(line.overrides)), line.multirun)
-    for job in tqdm(jobs, desc="planning", unit="run", delay=2, leave=False, disable=None):
+    for job in progress_bar(jobs, what="planning", unit="run"):
         # Runs that differ in their seed only are composed once: that takes a twentieth of a second.
         seed, rest = _split_seed(job)
         if seed is None or rest not in checked:

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically
+from aswd.utils.progress import LOOK
 
 TIMEOUT = 20.0  # seconds without a byte
 
@@ -70,7 +71,7 @@ def download(addresses: list[str], path: Path, digest: str) -> None:
 def _stream(address: str, path: Path, digest: str) -> None:
     with urllib.request.urlopen(address, timeout=TIMEOUT) as answer, path.open("wb") as file:
         total = int(answer.headers.get("Content-Length") or 0) or None
-        with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], leave=False, disable=None) as stream:
+        with tqdm.wrapattr(answer, "read", total=total, desc=address.rsplit("/", 1)[-1], **LOOK) as stream:
             shutil.copyfileobj(stream, file, 1 << 20)
     algorithm = _algorithm(digest)
     actual = checksum(path, algorithm)

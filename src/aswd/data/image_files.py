@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 from torch import Tensor
-from tqdm import tqdm
 
 from aswd.utils.errors import UserError
 from aswd.utils.files import digest, write_atomically
+from aswd.utils.progress import progress_bar
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm", ".pgm", ".gif", ".tif", ".tiff"}
 SPLITS = ("train", "test")
@@ -145,12 +145,11 @@ def _mapped(cache: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 def _decode_into(path: Path, paths: Sequence[Path], shape: tuple[int, ...], fit: Callable[[Image.Image], Image.Image], what: str) -> None:
     out = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     channels = shape[1]
-    with ThreadPoolExecutor() as pool:  # PIL lets go of the interpreter's lock while it decodes
-        bar = tqdm(total=len(paths), desc=f"decoding {what}", unit="images", leave=False, mininterval=0.5, disable=None)
-        with bar:
-            for start in range(0, len(paths), 1024):
-                part = paths[start : start + 1024]
-                for index, pixels in enumerate(pool.map(lambda path: read_image(path, channels, fit), part), start):
-                    out[index] = pixels
-                    bar.update()
+    # PIL lets go of the interpreter's lock while it decodes.
+    with ThreadPoolExecutor() as pool, progress_bar(total=len(paths), what=f"decoding {what}", unit="image") as bar:
+        for start in range(0, len(paths), 1024):
+            part = paths[start : start + 1024]
+            for index, pixels in enumerate(pool.map(lambda path: read_image(path, channels, fit), part), start):
+                out[index] = pixels
+                bar.update()
     out.flush()

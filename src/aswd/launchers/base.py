@@ -100,9 +100,8 @@ class Launcher(ABC):
         Raises:
             UserError: the launcher cannot work here, or data are missing.
         """
-        from tqdm import tqdm
-
         from aswd.launchers.sweep import SweepRecord
+        from aswd.utils.progress import progress_bar
 
         check_pending(runs)
         self.runs, self.request, self._on_result = runs, request, on_result
@@ -111,7 +110,7 @@ class Launcher(ABC):
         prepare_data(runs)
         self.record = SweepRecord(runs) if self.keeps_record else None
         has_bar = self.shows_progress and runs[0].trainer.enable_progress_bar and sys.stderr.isatty()
-        with tqdm(total=len(runs), desc=self.config.name, unit="run", leave=False, disable=not has_bar) as self._bar:
+        with progress_bar(total=len(runs), what=self.config.name, unit="run", delay=0, disable=not has_bar) as self._bar:
             try:
                 with request.listening():
                     self.execute()

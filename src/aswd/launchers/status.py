@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -20,6 +21,7 @@ from aswd.utils.tables import table
 MAX_SWEEPS = 20  # newest sweeps that are searched for active ones
 MAX_ROWS = 30
 WAITING = "waiting"
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 STATES = (RunState.DONE, RunState.RUNNING, RunState.FAILED, RunState.DAMAGED, RunState.INTERRUPTED, WAITING)  # in the order of the summary
 
 
@@ -104,30 +106,37 @@ def _last_change(run: Run) -> float:
         return 0.0
 
 
-def report(progress: Progress, now: datetime) -> str:
-    """The progress as text: counts, time, running and failed runs."""
-    sweep, counts = progress.sweep, progress.counts
-    total = sum(counts.values())
+def summary(progress: Progress, now: datetime) -> str:
+    """Since when it runs and for how long it will; or that it has ended."""
     if progress.is_active:
         seconds = progress.seconds_left(now)
         rest = "remaining time unknown" if seconds is None else f"about {_duration(seconds)} remaining"
-        summary = f"started {_duration((now - sweep.started).total_seconds())} ago, {rest}"
-    else:
-        summary = "not running: the same command resumes it" if counts[RunState.DONE] < total else "all done"
-    lines = [f"{sweep.folder} (launcher {sweep.launcher})", summary]
-    lines.append(f"{total} runs: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))
-    if progress.jobs:
-        lines.append("jobs in the queue: " + ", ".join(f"{count} {state.lower()}" for state, count in sorted(progress.jobs.items())))
+        return f"started {_duration((now - progress.sweep.started).total_seconds())} ago, {rest}"
+    return "all done" if progress.counts[RunState.DONE] == progress.counts.total() else "not running: the same command resumes it"
+
+
+def notable(progress: Progress) -> list[tuple[str, int, str, str]]:
+    """The seeds that are running, failed or damaged: title, seed, state, and the step or the reason."""
     rows = []
-    for planned, states, steps in zip(sweep.planned, progress.states, progress.steps, strict=True):
+    for planned, states, steps in zip(progress.sweep.planned, progress.states, progress.steps, strict=True):
         for run, state, step in zip(planned.runs, states, steps, strict=True):
             if state == RunState.RUNNING:
                 rows.append((planned.title, run.seed, state, f"step {step}" + (f" of {planned.steps}" if planned.steps else "")))
             elif state == RunState.FAILED:
                 rows.append((planned.title, run.seed, state, run.status["reason"] if run.status else ""))
             elif state == RunState.DAMAGED:
-                rows.append((planned.title, run.seed, state, run.damage()))
-    if rows:
+                rows.append((planned.title, run.seed, state, run.damage() or ""))
+    return rows
+
+
+def report(progress: Progress, now: datetime) -> str:
+    """The progress as text: counts, time, running and failed runs."""
+    sweep, counts = progress.sweep, progress.counts
+    lines = [f"{sweep.folder} (launcher {sweep.launcher})", summary(progress, now)]
+    lines.append(f"{counts.total()} runs: " + ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]))
+    if progress.jobs:
+        lines.append("jobs in the queue: " + ", ".join(f"{count} {state.lower()}" for state, count in sorted(progress.jobs.items())))
+    if rows := notable(progress):
         lines.append(table(("run", "seed", "state", ""), rows[:MAX_ROWS]))
     if len(rows) > MAX_ROWS:
         lines.append(f"and {len(rows) - MAX_ROWS} more: aswd list runs")
@@ -145,14 +154,18 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def current(output_dir: Path) -> list[Progress]:
+    """The progress of the active sweeps, or of the last one, newest first."""
+    newest = list(islice(sweeps(output_dir), MAX_SWEEPS))
+    return [each for each in map(progress, newest) if each.is_active] or [progress(sweep) for sweep in newest[:1]]
+
+
 def status(output_dir: Path, watch: bool = False, interval: float = 2.0) -> int:
     """Print the progress of the active sweeps, or of the last one; with ``watch`` repeatedly, until none is active."""
     while True:
-        now, newest = datetime.now().astimezone(), list(islice(sweeps(output_dir), MAX_SWEEPS))
-        active = [current for current in map(progress, newest) if current.is_active]
-        shown = active or [progress(sweep) for sweep in newest[:1]]
-        text = "\n\n".join(report(current, now) for current in shown) or f"no sweeps in {output_dir}: aswd train -m starts one"
-        is_last = not watch or not active
+        now, shown = datetime.now().astimezone(), current(output_dir)
+        text = "\n\n".join(report(each, now) for each in shown) or f"no sweeps in {output_dir}: aswd train -m starts one"
+        is_last = not watch or not any(each.is_active for each in shown)
         if watch and sys.stdout.isatty():  # the last screen stays, and is complete
             print(_overwrite_screen(text if is_last else _fit_screen(text, *shutil.get_terminal_size())), end="", flush=True)
         else:
@@ -173,5 +186,5 @@ def _fit_screen(text: str, columns: int, rows: int) -> str:
     >>> _fit_screen("a long line\\nb\\nc\\nd", 6, 4)
     'a long\\nb\\n...'
     """
-    lines = [line[:columns] for line in text.splitlines()]
+    lines = [line if len(plain := _COLOUR.sub("", line)) <= columns else plain[:columns] for line in text.splitlines()]
     return "\n".join(lines if len(lines) < rows else [*lines[: rows - 2], "..."])

@@ -19,6 +19,7 @@ from aswd.artifacts.declaration import load
 from aswd.artifacts.forecast import amount
 from aswd.artifacts.reproduce import facts, run_cells
 from aswd.artifacts.reproduction import Reproduction, withhold
+from aswd.artifacts.views import figure_pixels, images
 from aswd.config.composition import CommandLine, register_plugins
 from aswd.distances import READINGS
 from aswd.leaderboard import drawing, planning, tables, timing
@@ -27,7 +28,7 @@ from aswd.leaderboard.protocol import Protocol, protocol
 from aswd.leaderboard.ranking import collect, judge, rank
 from aswd.runs import records
 from aswd.utils.errors import UserError
-from aswd.utils.files import check_writable, write_text
+from aswd.utils.files import check_writable, write_atomically, write_text
 
 OPTIONS = ("launcher", "logger", "trainer", "paths", "plugins", "force")  # sections whose options mean the same for all runs
 NAME = "leaderboard"
@@ -74,6 +75,11 @@ class Leaderboard(Reproduction):
     def folder(self) -> Path:
         mark = f"-{hashlib.sha256(repr(self.changes).encode()).hexdigest()[:8]}" if self.changes else ""
         return self.output_dir / "artifacts" / self.artifact.name / f"{self.reading}-{self.scale}{mark}"
+
+    @property
+    def heading(self) -> str:
+        counts = f"{len(self.protocol.methods)} methods, {len(self.protocol.disciplines)} tasks"
+        return f"{self.artifact.caption} (reading {self.reading}, scale {self.scale}, {counts})"
 
     @property
     def command(self) -> str:
@@ -173,7 +179,10 @@ def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice
     counting = [cell for runs in cells for cell in runs.values()]
     verdicts = withhold(board.artifact, board.scale, counting, verdicts)
     further = {f"curves_{each.discipline.name}": drawing.draw(each, ranks, costs, board.heading) for each in results}
-    board.save(figure, curves, frame, verdicts, _facts(counting), further)
+    for name, other in further.items():
+        write_atomically(board.folder / f"{name}.png", lambda partial, other=other: other.savefig(partial, dpi=80))
+    views = images("On three axes", {name: figure_pixels(other) for name, other in further.items()})
+    board.save(figure, curves, views, counting, frame, verdicts, _facts(counting))
     written = {
         "methods": tables.method_table(ranks, results, costs, choices),
         "settings": tables.setting_table(results, plans),

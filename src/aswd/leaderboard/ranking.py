@@ -14,6 +14,7 @@ from aswd.leaderboard.protocol import Claim, Discipline
 from aswd.utils.statistics import mean_ranks, paired_bootstrap, stuck
 
 CONFIDENCE = 0.95  # of intervals
+FAILED = 300.0  # log10 of the metric
 AXES = ("steps", "sorts", "seconds")
 Curve = tuple[np.ndarray, np.ndarray]  # steps, and values [steps, seeds]; NaN: missing, infinite: failed
 Costs = Mapping[tuple[str, str], Mapping[str, Any]]  # of a step, by discipline and method
@@ -55,14 +56,18 @@ class Results:
         return {setting: np.median(values, 1) for (setting, name), (_, values) in self.curves.items() if name == method}
 
     def logarithms(self, method: str, step: float) -> np.ndarray | None:
-        """log10 of the metric at the last evaluation up to ``step``, ``[settings, seeds]``; ``None`` where settings are missing."""
+        """log10 of the metric after ``step`` steps, ``[settings, seeds]``; ``None`` where settings are missing.
+
+        Between two evaluations it is interpolated; a run that failed counts as :data:`FAILED`.
+        """
         if any((setting, method) not in self.curves for setting in self.settings):
             return None
         rows = []
         for setting in self.settings:
             steps, values = self.curves[setting, method]
-            rows.append(values[max(0, int(np.searchsorted(steps, step, side="right")) - 1)])
-        return np.log10(np.maximum(rows, np.finfo(float).tiny))
+            logs = np.minimum(np.log10(np.maximum(values, np.finfo(float).tiny)), FAILED)
+            rows.append([np.interp(step, steps, seed) for seed in logs.T])
+        return np.array(rows)
 
     @property
     def steps(self) -> int:
@@ -146,18 +151,17 @@ def rank(results: Sequence[Results], resamples: int = 1000) -> Ranks:
 def difference(each: Results, costs: Costs, better: str, worse: str, axis: str, resamples: int = 1000) -> tuple[float, float, float] | None:
     """log10 of the metric of ``better`` less that of ``worse``, at equal cost, with its interval.
 
-    The mean over the settings of the median over the seeds of the paired differences, where the cheaper of both has ended; both have one
-    value at every evaluation. ``None`` where one of them is missing, or its cost is not known.
+    The mean over the settings of the median over the seeds of the paired differences, where the cheaper of both has ended. ``None`` where
+    one of them is missing, or its cost is not known.
     """
     rates = [1.0 if axis == "steps" else costs.get((each.discipline.name, m), {}).get(axis) for m in (better, worse)]
     if None in rates or 0 in rates:
         return None
     budget = each.steps * min(rates)
-    sides = [each.logarithms(m, budget / rate * (1 + 1e-9)) for m, rate in zip((better, worse), rates, strict=True)]
+    sides = [each.logarithms(m, budget / rate) for m, rate in zip((better, worse), rates, strict=True)]
     if any(side is None for side in sides):
         return None
-    failed = [np.isinf(side) for side in sides]
-    paired = np.where(failed[0] & failed[1], 0, np.subtract(*np.where(np.isinf(sides), 300.0, sides)))
+    paired = np.subtract(*sides)
 
     def statistic(values: list[np.ndarray]) -> np.ndarray:
         return np.mean([np.median(case) for case in values])
@@ -168,11 +172,11 @@ def difference(each: Results, costs: Costs, better: str, worse: str, axis: str, 
 
 
 def judge(claim: Claim, results: Sequence[Results], costs: Costs) -> Verdict:
-    """Whether a published advantage survives: at equal steps and at equal seconds, as a mean over the ranked disciplines.
+    """Whether a published advantage survives at equal steps, as a mean over the ranked disciplines; with what is left of it at equal cost.
 
-    It holds where both intervals are below zero, does not where one of them is above, and is not decided else.
+    It holds where the interval is below zero, does not where it is above, and is not decided else.
     """
-    numbers, overall = [], {}
+    numbers, verdict = [], None
     ranked = [each for each in results if each.discipline.is_ranked]
     for axis in AXES:
         found = {each.discipline.name: difference(each, costs, claim.better, claim.worse, axis) for each in ranked}
@@ -182,11 +186,10 @@ def judge(claim: Claim, results: Sequence[Results], costs: Costs) -> Verdict:
         # Disciplines are independent: the half width of the mean is the root of the sum of squares, over their number.
         mean = np.mean([interval[0] for interval in known.values()])
         below, above = (np.sqrt(sum((i[0] - i[end]) ** 2 for i in known.values())) / len(known) for end in (1, 2))
-        overall[axis] = mean - below, mean + above
+        if axis == "steps":
+            verdict = HOLDS if mean + above < 0 else FAILS if mean - below > 0 else OPEN
         parts = ", ".join(f"{name} {interval[0]:+.2f}" for name, interval in known.items())
         numbers.append(f"at equal {axis} {mean:+.2f} [{mean - below:+.2f}, {mean + above:+.2f}] ({parts})")
-    if not {"steps", "seconds"} <= set(overall):
+    if verdict is None:
         return Verdict(claim.name, claim.text, OPEN, f"{claim.better} or {claim.worse} has no runs")
-    judged = [overall[axis] for axis in ("steps", "seconds")]
-    verdict = HOLDS if all(high < 0 for _, high in judged) else FAILS if any(low > 0 for low, _ in judged) else OPEN
     return Verdict(claim.name, claim.text, verdict, "log10 of the metric, difference: " + "; ".join(numbers))

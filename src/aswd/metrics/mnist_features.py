@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from aswd.data.images import Order, resized
 from aswd.data.mnist import Mnist
@@ -156,8 +155,8 @@ def _trained(data: Mnist, progress: bool) -> dict[str, Any]:
         net = DigitNet()
         optimizer = torch.optim.Adam(net.parameters(), lr=LR)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-        shown = None if progress else True  # None: only on a terminal
-        for step in tqdm(range(steps), desc="training the network of mnist_frechet", leave=False, disable=shown, mininterval=0.5):
+        hidden = None if progress else True  # None: only outside a terminal
+        for step in progress(range(steps), what="training the network of mnist_frechet", unit="step", disable=hidden):
             chosen = order.batch(step)
             optimizer.zero_grad()
             F.cross_entropy(net(images[chosen]), labels[chosen]).backward()

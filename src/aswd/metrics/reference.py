@@ -15,12 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import Metric
-from tqdm import tqdm
 
 from aswd.data.images import ImageData
 from aswd.metrics.frechet import Moments, check_count, frechet_distance
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically
+from aswd.utils.progress import progress_bar
 
 BATCH = 64  # images that go through a network at once
 
@@ -113,7 +113,7 @@ def _described(extractor: Extractor) -> dict[str, str]:
 
 
 def _moments(images: Tensor, extractor: Extractor, device: str, what: str) -> Moments:
-    batches = tqdm(images.split(BATCH), desc=what, unit="batches", leave=False, mininterval=0.5, disable=None)
+    batches = progress_bar(images.split(BATCH), what=what, unit="batch")
     return Moments.of(torch.cat([extractor.features(batch.to(device)).cpu() for batch in batches]))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aswd.runs.store import Run, RunState, read_result
 from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
+from aswd.utils.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,7 @@ def records(output_dir: str | Path = "outputs") -> pandas.DataFrame:
     import pandas
 
     columns = ["task", "data", "distance", "key", "seed", "state", "folder", "reason"]
-    frame = pandas.DataFrame([_row(run) for run in runs(output_dir)])
+    frame = pandas.DataFrame([_row(run) for run in progress_bar(list(runs(output_dir)), what="reading records", unit="run")])
     return frame.reindex(columns=[*columns, *(c for c in frame.columns if c not in columns)])
 
 

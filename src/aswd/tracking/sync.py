@@ -16,6 +16,7 @@ from aswd.tracking.replay import Replay, Target
 from aswd.tracking.session import imported, is_online
 from aswd.utils.errors import UserError
 from aswd.utils.files import read_json, write_json
+from aswd.utils.progress import progress_bar
 
 REFUSALS = 3  # consecutive refusals after which sync stops; the first run must succeed
 
@@ -60,7 +61,7 @@ def sync(
         target = Target(project, entity, online, scratch or folder)
         memory = _Memory(Path(output_dir, "wandb", "replayed.json"), target)
         counts, refusals = {"replayed": 0, "replayed before": 0, "damaged": 0, "refused": 0}, 0
-        for row in chosen.itertuples():
+        for row in progress_bar(list(chosen.itertuples()), what="replaying", unit="run"):
             known, had = memory.labels(f"{row.key}-seed-{row.seed}")
             labels = {**known, **(series or {}).get(row.key, {})}
             replay = Replay(Run(Path(row.folder)), labels, tuple(dict.fromkeys([*had, *tags])))

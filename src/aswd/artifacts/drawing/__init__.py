@@ -1,9 +1,10 @@
 """How artifacts are drawn, one module per kind; or measured, where no runs are needed.
 
 A module for artifacts with runs has ``draw(artifact, cells, heading) -> Figure`` and may have a table of its own,
-``latex(frame, caption) -> str``. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) ->
-Measurement``. A drawing from outside is a function ``draw``, by its dotted name; or one that is called
-``reproduce(reproduction, dry_run) -> int``, plans, executes and writes its runs itself, and returns the exit code.
+``latex(frame, caption) -> str``, and ``views(artifact, cells) -> list[View]``: what the page of ``aswd report`` shows; default: the curves
+of its metrics. A module that measures the distances themselves has ``measure(artifact, scale, reading, heading) -> Measurement``. A drawing
+from outside is a function ``draw``, by its dotted name; or one that is called ``reproduce(reproduction, dry_run) -> int``, plans, executes
+and writes its runs itself, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import pandas
 from matplotlib.figure import Figure
 
 from aswd.artifacts import tables
+from aswd.artifacts.cells import Cell
+from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.results import Numbers
+from aswd.artifacts.views import View, metric_curves
 from aswd.config.targets import import_target
 from aswd.utils.errors import UserError
 
@@ -29,16 +33,18 @@ class Measurement:
     figure: Figure
     curves: pandas.DataFrame
     cells: list[Numbers]
+    views: list[View]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The functions of a drawing: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table."""
+    """Functions: ``draw``, ``measure`` or ``reproduce``; ``latex`` writes its table, ``views`` what a page shows of cells."""
 
     draw: Callable[..., Figure] | None = None
     measure: Callable[..., Measurement] | None = None
     reproduce: Callable[..., int] | None = None
     latex: Callable[[pandas.DataFrame, str], str] = tables.latex
+    views: Callable[[Artifact, list[Cell]], list[View]] = metric_curves
 
 
 def drawing_names() -> list[str]:
@@ -67,4 +73,4 @@ def load_drawing(name: str, file: str) -> Drawing:
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "measure"):
         return Drawing(measure=module.measure)
-    return Drawing(module.draw, latex=getattr(module, "latex", tables.latex))
+    return Drawing(module.draw, latex=getattr(module, "latex", tables.latex), views=getattr(module, "views", metric_curves))

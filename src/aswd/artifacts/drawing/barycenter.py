@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.views import View, metric_curves, moving, particles
+from aswd.tasks.barycenter_figures import colours
 
 CORNERS = np.array([[0.0, 1.0], [-(3**0.5) / 2, -0.5], [3**0.5 / 2, -0.5]])  # of the triangle of mixtures
 
@@ -48,3 +51,19 @@ def project_to_plane(cloud: np.ndarray) -> np.ndarray:
     if cloud.shape[1] == 2:
         return cloud
     return np.stack([cloud[:, 0] + 0.35 * cloud[:, 2], cloud[:, 1] + 0.35 * cloud[:, 2]], 1)
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """Curves, and the barycenters on the way through the mixtures, with the exact ones."""
+    groups: dict[str, dict[str, tuple[list[str], np.ndarray]]] = {}
+    exact: dict[str, tuple[list[str], np.ndarray]] = {}
+    shades: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        if cell.done:
+            samples = cell.samples(cell.done[0])
+            mixtures = [", ".join(f"{weight:.3g}" for weight in weights) for weights in samples["weights"]]
+            groups.setdefault(cell.data, {})[cell.label] = mixtures, samples["particles"]
+            exact[cell.data] = mixtures, samples["exact"]
+            shades[cell.data] = dict(zip(mixtures, map(to_hex, colours(samples["weights"])), strict=True))
+    moved = [moving(data, {**frames, "exact": exact[data]}, colours=shades[data]) for data, frames in groups.items()]
+    return [*metric_curves(artifact, cells), *particles("Barycenters", "weights", moved)]

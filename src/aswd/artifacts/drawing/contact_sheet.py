@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact, split_label
+from aswd.artifacts.views import View, images, metric_curves
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
@@ -30,3 +31,14 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
                 grid[0, first + column].set_title(f"{cell.data}: {name}", fontsize=7)
     figure.suptitle(heading)
     return figure
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """Curves, and for every pair of images the source, the target and what every cell makes of them."""
+    shown = {}
+    for cell in sorted((cell for cell in cells if cell.done), key=lambda cell: [each.data for each in cells].index(cell.data)):
+        samples = cell.samples(cell.done[0])
+        for name in ("source", "target"):
+            shown.setdefault(f"{cell.data}: {name}", samples[f"{name}_image"])
+        shown[f"{cell.data}: {cell.label}"] = samples["image"]
+    return [*images("Images", shown), *metric_curves(artifact, cells)]

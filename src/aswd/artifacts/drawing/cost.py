@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact, split_label
 from aswd.artifacts.tables import table
+from aswd.artifacts.views import View, curves, final_curves, panel
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
@@ -27,3 +29,9 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
     axes.grid(alpha=0.3)
     axes.legend()
     return figure
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """The same dots, with those of every seed."""
+    series = final_curves(cells, artifact.metric, lambda cell: float(np.mean(list(cell.values("seconds_per_iteration").values()))))
+    return curves("Cost", [panel("", "seconds per iteration", artifact.metric, series, x_scale="log")])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.drawing.curves import curve
+from aswd.artifacts.views import MAX_MOVING, View, metric_curves, moving, particles
 
 TITLES = {"gaussians_8": "8-Gaussian", "gaussians_25": "25-Gaussian", "swiss_roll": "Swiss Roll"}
 
@@ -47,3 +49,17 @@ def _draw_target(axes: object, own: list[Cell], title: str) -> None:
     counts = sorted({len(seeds) for _, seeds in done})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     axes.set(title=f"{title} (n = {seeds})", aspect="equal", xticks=[], yticks=[])
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """Curves, and the particles of the first replica of some cells."""
+    groups: dict[str, dict[str, tuple[list[int], np.ndarray]]] = {}
+    targets: dict[str, np.ndarray] = {}
+    by_data = sorted(cells, key=lambda cell: [each.data for each in cells].index(cell.data))
+    for cell in by_data[:MAX_MOVING]:
+        samples = cell.samples(cell.config.seeds[0])  # which alone has frames
+        if len(samples.get("frames", ())):
+            groups.setdefault(cell.data, {})[cell.label] = samples["frame_steps"].tolist(), samples["frames"]
+            targets[cell.data] = samples["target"]
+    moved = [moving(TITLES.get(data, data.capitalize()), frames, targets[data]) for data, frames in groups.items()]
+    return [*metric_curves(artifact, cells), *particles("Particles", "iteration", moved)]

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.views import View, images
 
 SHOWN = 64  # images per block
 
@@ -44,3 +45,12 @@ def tile(images: np.ndarray) -> np.ndarray:
     padded[: len(images)] = images
     whole = padded.reshape(side, side, channels, height, width).transpose(0, 3, 1, 4, 2).reshape(side * height, side * width, channels)
     return whole[..., 0] if channels == 1 else whole
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """The blocks at full size."""
+    shown = {}
+    for cell in cells:
+        if cell.done:
+            shown[f"{cell.label} ({cell.data}, seed {cell.done[0]})"] = tile(_select_images(cell.samples(cell.done[0])))
+    return images("Images", shown)

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
+from aswd.artifacts.views import View, clouds
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
@@ -33,3 +34,11 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
                 shown = True
     figure.suptitle(heading)
     return figure
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """The prior, and the codes of every series with their classes."""
+    done = {cell.label: cell.samples(cell.done[0]) for cell in cells if cell.done}
+    shown = {label: (samples["codes"], samples.get("labels")) for label, samples in done.items()}
+    prior = [("prior", (samples["prior"], None)) for samples in done.values()]
+    return clouds("Codes", {**dict(prior[:1]), **shown})

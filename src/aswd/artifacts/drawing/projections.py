@@ -13,13 +13,14 @@ import pandas
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
-from tqdm import tqdm
 
+from aswd.artifacts import views as report_views
 from aswd.artifacts.declaration import Artifact, Scale
 from aswd.artifacts.drawing import Measurement
 from aswd.artifacts.results import Numbers
 from aswd.distances import build, wasserstein_1d
 from aswd.distances.streams import Streams
+from aswd.utils.progress import progress_bar
 
 SHIFT, SAMPLES, CALLS = 5.0, 500, 30  # calls of the distance, of M inner steps each, before it is projected on new directions
 LABELS = ("ASWD", "SWD")
@@ -66,7 +67,7 @@ def _views(scale: Scale, reading: str) -> dict[str, list[View]]:
     """Views in 100 dimensions, one per seed."""
     jobs = [(label, seed) for label in LABELS for seed in range(scale.seeds)]
     views: dict[str, list[View]] = {label: [] for label in LABELS}
-    for label, seed in tqdm(jobs, desc="projections", unit="view", leave=False, mininterval=0.5):
+    for label, seed in progress_bar(jobs, what="projections", unit="view"):
         views[label].append(project_clouds(label, 100, scale.num_projections, seed, reading))
     return views
 
@@ -97,6 +98,17 @@ def _draw(scale: Scale, reading: str, views: dict[str, list[View]], heading: str
     return figure
 
 
+def _histograms(views: dict[str, list[View]]) -> list[report_views.View]:
+    """The share of directions by 1-D distance, of every seed."""
+    edges = np.histogram_bin_edges(np.concatenate([view.separation for each in views.values() for view in each]), 60)
+    series = []
+    for label, each in views.items():
+        shares = np.stack([np.histogram(view.separation, edges)[0] / len(view.separation) for view in each], 1)
+        series.append(report_views.curve(label, (edges[1:] + edges[:-1]) / 2, shares, range(len(each))))
+    panel = report_views.panel("100 dimensions", "1-D distance in units of the spread", "share of directions", series)
+    return report_views.curves("Separation of two Gaussians along random directions", [panel])
+
+
 def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Measurement:
     """The first figure: distances between the projections of two clouds, for every seed, direction and label."""
     views = _views(scale, reading)
@@ -110,4 +122,4 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
         ]
     )
     cells = [Numbers(artifact.data[0], label, list(each), {artifact.metric: each}) for label, each in shares.items()]
-    return Measurement(_draw(scale, reading, views, heading), curves, cells)
+    return Measurement(_draw(scale, reading, views, heading), curves, cells, _histograms(views))

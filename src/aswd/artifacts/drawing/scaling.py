@@ -10,12 +10,14 @@ import numpy as np
 import pandas
 import torch
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
+from aswd.artifacts import views
 from aswd.artifacts.declaration import Artifact, Scale, Series
 from aswd.artifacts.drawing import Measurement
 from aswd.artifacts.results import Numbers
+from aswd.artifacts.views import View
 from aswd.distances import build, options
+from aswd.utils.progress import progress_bar
 from aswd.utils.statistics import log_exponent
 from aswd.utils.timing import time_rounds
 
@@ -45,7 +47,7 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     sizes = [int(name.removeprefix("N=")) for name in scale.data or artifact.data]
     times: dict[tuple[int, str], list[float]] = {}
-    with tqdm(total=len(sizes) * scale.seeds, desc=artifact.name, unit="round", leave=False) as bar:
+    with progress_bar(total=len(sizes) * scale.seeds, what=artifact.name, unit="round") as bar:
         for n in sizes:
             alternatives = {series.label: _build_alternative(series, n, reading, device) for series in artifact.series}
             for label, values in time_rounds(alternatives, scale.seeds, burst=0.0, on_round=bar.update).items():
@@ -55,7 +57,16 @@ def measure(artifact: Artifact, scale: Scale, reading: str, heading: str) -> Mea
     cells = [Numbers(f"N={n}", label, rounds, {artifact.metric: dict(enumerate(times[n, label]))}) for n in sizes for label in labels]
     medians = {label: np.array([np.median(times[n, label]) for n in sizes]) for label in labels}
     points = [(label, n, t) for label in labels for n, t in zip(sizes, medians[label], strict=True)]
-    return Measurement(_draw(sizes, medians, heading), pandas.DataFrame(points, columns=["label", "N", "seconds"]), cells)
+    curves = pandas.DataFrame(points, columns=["label", "N", "seconds"])
+    return Measurement(_draw(sizes, medians, heading), curves, cells, _views(sizes, times, labels))
+
+
+def _views(sizes: list[int], times: dict[tuple[int, str], list[float]], labels: list[str]) -> list[View]:
+    """Seconds against the number of samples, with those of every round."""
+    rounds = {label: np.array([times[n, label] for n in sizes]) for label in labels}
+    series = [views.curve(label, np.array(sizes), each, range(each.shape[1]), average="median") for label, each in rounds.items()]
+    panel = views.panel("", "samples per side", "seconds, forward and backward", series, x_scale="log", y_scale="log")
+    return views.curves("Time", [panel], each="round", average="median")
 
 
 def _draw(sizes: list[int], medians: dict[str, np.ndarray], heading: str) -> Figure:

@@ -10,6 +10,7 @@ from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact, split_label
 from aswd.artifacts.tables import escape_latex
 from aswd.artifacts.tables import table as results_table
+from aswd.artifacts.views import View, curves, final_curves, panel, published_curve
 
 
 def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
@@ -34,6 +35,26 @@ def draw(artifact: Artifact, cells: list[Cell], heading: str) -> Figure:
             axes.legend()
     figure.suptitle(heading)
     return figure
+
+
+def views(artifact: Artifact, cells: list[Cell]) -> list[View]:
+    """The same panels, with the values of every seed."""
+    panels = []
+    for data in dict.fromkeys(cell.data for cell in cells):
+        own = [cell for cell in cells if cell.data == data]
+        for metric in (artifact.metric, *artifact.also):
+            series = final_curves(own, metric, _count)
+            known: dict[str, dict[float, float]] = {}
+            for cell in own:
+                if (value := artifact.published_value(data, cell.label, metric)) is not None:
+                    known.setdefault(split_label(cell.label)[0], {})[_count(cell)] = value
+            series += [published_curve(distance, values) for distance, values in known.items()]
+            panels.append(panel(data, "L", metric, series, x_scale="log"))
+    return curves("Ours and published", panels)
+
+
+def _count(cell: Cell) -> float:
+    return float(split_label(cell.label)[1])
 
 
 def latex(frame: pandas.DataFrame, caption: str) -> str:
