@@ -1,5 +1,6 @@
 import os
 import shutil
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -18,9 +19,9 @@ def _one_thread():
     torch.manual_seed(1234)
 
 
-@pytest.fixture(autouse=True)
-def _own_names():
-    """What a test registers is known to no other."""
+@contextmanager
+def own_names():
+    """Names that are registered meanwhile are forgotten."""
     from aswd.config.targets import DISTANCE_TARGETS
     from aswd.data.registry import DATA
     from aswd.distances import registry
@@ -33,6 +34,13 @@ def _own_names():
     for entries, content in zip(names, before, strict=True):
         entries.clear()
         entries.update(content)
+
+
+@pytest.fixture(autouse=True)
+def _own_names():
+    """What a test registers is known to no other."""
+    with own_names():
+        yield
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_the_server_answers_this_machine_alone_and_ends_cleanly(command):
     assert [status(path) for path in ("/", "/live.json", "/live.json?metric=w2", "/../etc/passwd")] == [200, 200, 200, 404]
     assert status("/live.json", Host="elsewhere.example") == 403
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=180)
     assert (process.returncode, err) == (0, "")
 
 

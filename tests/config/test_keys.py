@@ -149,6 +149,7 @@ def test_no_option_is_decided_elsewhere():
         ("barycenter", "weights"), ("barycenter", "grid"), ("barycenter", "strip"),
         ("gan", "iterations"), ("gan", "clip_grad_norm"), ("gan", "evaluate_every"), ("gan", "fid_weights"),
         ("generator", "iterations"), ("generator", "clip_grad_norm"), ("swae", "iterations"), ("swae", "evaluate_every"),
+        ("color_transfer", "palette_seed"),
     }  # fmt: skip
     for task in ("flow", "barycenter", "gan", "generator", "swae", "color_transfer"):
         config = run(f"task={task}", "distance=swd")

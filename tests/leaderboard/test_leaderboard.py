@@ -13,6 +13,7 @@ import pytest
 
 from aswd.cli.main import main
 from aswd.runs import records
+from tests.conftest import own_names
 
 QUIET = ["trainer.enable_progress_bar=false", "trainer.threads=1", "trainer.accelerator=cpu"]
 MINE = """
@@ -46,7 +47,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("leaderboard")
     (folder / "mine.py").write_text(MINE)
     arguments = command(folder / "outputs", "doubled_swd,swd,ebsw", f"plugins={folder / 'mine.py'}")
-    assert main(arguments) == 0
+    with own_names():
+        assert main(arguments) == 0
     return folder / "outputs", arguments
 
 

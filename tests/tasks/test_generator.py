@@ -37,7 +37,7 @@ def test_it_learns(distance, tmp_path):
     options = [
         "task.iterations=400",
         "task.evaluate_every=200",
-        "task.lr=0.005",
+        "task.lr=0.002",  # at 0.005 the ASWD swings, and half of the seeds end above the bound
         "task.hidden=32",
         "task.batch_size=32",
         "data.num_train=200",

@@ -17,7 +17,7 @@ def members(reproduction: Reproduction) -> list[Member]:
     """
     reproduction.check()
     if reproduction.drawing.draw is None:
-        raise UserError(f"{reproduction.artifact.name} has no cells of runs that W&B could show")
+        raise UserError(f"{reproduction.artifact.name} has no runs that W&B could show cell by cell")
     return [_member(cell) for cell in reproduction.cells]
 
 

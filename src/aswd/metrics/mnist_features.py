@@ -25,6 +25,7 @@ from aswd.data.mnist import Mnist
 from aswd.metrics.reference import check_images
 from aswd.utils.errors import UserError
 from aswd.utils.files import write_atomically
+from aswd.utils.progress import progress_bar
 
 SEED, EPOCHS, BATCH, LR = 0, 3, 100, 0.003
 DIM = 64
@@ -156,7 +157,7 @@ def _trained(data: Mnist, progress: bool) -> dict[str, Any]:
         optimizer = torch.optim.Adam(net.parameters(), lr=LR)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         hidden = None if progress else True  # None: only outside a terminal
-        for step in progress(range(steps), what="training the network of mnist_frechet", unit="step", disable=hidden):
+        for step in progress_bar(range(steps), what="training the network of mnist_frechet", unit="step", disable=hidden):
             chosen = order.batch(step)
             optimizer.zero_grad()
             F.cross_entropy(net(images[chosen]), labels[chosen]).backward()
