@@ -49,7 +49,7 @@ def made(tmp_path_factory):
     arguments = command(folder / "outputs", "doubled_swd,swd,ebsw", f"plugins={folder / 'mine.py'}")
     with own_names():
         assert main(arguments) == 0
-    return folder / "outputs", arguments
+        yield folder / "outputs", arguments
 
 
 def test_a_distance_from_outside_has_its_row(made):
