@@ -179,7 +179,7 @@ def test_runs_of_another_version_and_of_a_half_finished_sweep_are_named_and_kept
     (elsewhere / "status.json").unlink()
     capsys.readouterr()
     locks = Locks()
-    assert locks.acquire(elsewhere / "lock")  # another process is at it
+    assert locks.acquire(elsewhere / "lock")  # another process runs it
     try:
         assert reproduce(tmp_path, "ablation_max_gswnn_penalty") == 3
     finally:
