@@ -29,7 +29,7 @@ class Pool {
   // Wait actively for a moment: to be woken takes longer than the serial part between two calls of an inner loop.
   template <class Condition>
   static void spin(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(2000);
     while (!condition() && std::chrono::steady_clock::now() < end)
       for (int i = 0; i < 32; i++) _mm_pause();
   }

@@ -66,7 +66,7 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[8];
+  static thread_local Buffer buffers[11];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
