@@ -50,6 +50,38 @@ def test_rows_are_sorted_as_by_torch(n, count):
     assert torch.equal(kernel.sort(rows, False)[0], expected.values)
 
 
+def crowded_rows(kind, count, n):
+    """Rows in which values share a step of a short key: how many of them decides how the kernel sorts."""
+    torch.manual_seed(6)
+    z = torch.randn(count, n)
+    return {
+        "normal": z,
+        "heavy tails": z**9,
+        "an outlier": torch.cat([z[:, 1:], torch.full((count, 1), 1e30)], 1),
+        "neighbouring floats": 1 + torch.randint(0, 40, (count, n)) * 2.0**-23,
+        "clusters": z.round() + torch.randint(0, 5, (count, n)) * 2.0**-22,
+        "denormal": z * 1e-41,
+        "constant": torch.full((count, n), -3.5),
+        "largest": z.sign() * 3.4e38,
+        "falling": z.sort(dim=1, descending=True).values,
+    }[kind]
+
+
+@compiled
+@pytest.mark.usefixtures("register_bytes")
+@pytest.mark.parametrize("n", [2, 100, 512, 513, 8192])
+@pytest.mark.parametrize(
+    "kind",
+    ["normal", "heavy tails", "an outlier", "neighbouring floats", "clusters", "denormal", "constant", "largest", "falling"],
+)
+def test_values_that_are_close_are_sorted_as_by_torch(kind, n):
+    rows = crowded_rows(kind, 20, n)
+    expected = (rows + 0.0).sort(dim=1, stable=True)
+    values, index = kernel.sort(rows, True)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(index, expected.indices)
+
+
 @compiled
 @pytest.mark.usefixtures("register_bytes")
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0])

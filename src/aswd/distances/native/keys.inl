@@ -103,7 +103,7 @@ static inline bool bubble(std::int64_t n, Load load, Floats* sorted, Ints* posit
 static bool sort_short(const Ints* tile, std::int64_t n, Method method, Floats* sorted, Ints* positions) {
   int bits = 0;
   while ((std::int64_t{1} << bits) < n) bits++;
-  Ints* keys = buffer<Ints>(8, n);
+  Ints* keys = buffer<Ints>(6, n);
   if (!short_keys(tile, n, bits, method, keys)) return false;
   sort_lanes(keys, padded_length(n), Ints{} + INT32_MAX);
   const std::int32_t mask = (1 << bits) - 1;
@@ -129,7 +129,7 @@ static float* sort_values(std::int64_t count, std::int64_t n, Ints* tile, Ints* 
   if (n > MOST_SHORT) method = LONG_KEYS;
   for (; method != LONG_KEYS; method = static_cast<Method>(method + 1))
     if (sort_short(tile, n, method, sorted, positions)) return reinterpret_cast<float*>(sorted);
-  Keys* keys = buffer<Keys>(8, n);
+  Keys* keys = buffer<Keys>(6, n);
   Ints* values = reinterpret_cast<Ints*>(sorted);
   for (int half = 0; half < (count > HALF ? 2 : 1); half++) {
     pack(tile, half, padded, keys);
@@ -138,8 +138,4 @@ static float* sort_values(std::int64_t count, std::int64_t n, Ints* tile, Ints* 
   }
   for (std::int64_t i = 0; i < n; i++) values[i] = ordered(values[i]);
   return reinterpret_cast<float*>(sorted);
-}
-
-static inline std::int64_t position(const Ints* positions, std::int64_t i, int lane) {
-  return reinterpret_cast<const std::int32_t*>(positions)[i * LANES + lane];
 }

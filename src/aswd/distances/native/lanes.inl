@@ -72,45 +72,53 @@ static void compare(float* u, const float* v, std::int64_t n, double order, floa
   for (int lane = 0; lane < count; lane++) costs[lane] = static_cast<float>(cost[lane]);
 }
 
-// Write a tile back to its rows, each element at its position.
-static void scatter(const float* flat, const Ints* positions, std::int64_t count, std::int64_t n, float* rows) {
+// One side of a tile: its elements as ordered integers, and after sort() in ascending order, with the positions where they were if `keep`.
+struct Ranked {
+  Ints *tile, *positions = nullptr;
+  Floats* sorted = nullptr;
+  float* values = nullptr;
+  Method method = EQUAL_STEPS;
+
+  Ranked(int side, std::int64_t n, bool keep) : tile(buffer<Ints>(3 * side, n)) {
+    if (keep) positions = buffer<Ints>(3 * side + 1, n), sorted = buffer<Floats>(3 * side + 2, n);
+  }
+  void sort(std::int64_t count, std::int64_t n) { values = sort_values(count, n, tile, positions, sorted, method); }
+  std::int64_t position(std::int64_t i, int lane) const { return reinterpret_cast<const std::int32_t*>(positions)[i * LANES + lane]; }
+};
+
+// Slopes of ranks to rows, each at its position; beyond n up to stride, zeros.
+static void scatter(const float* slopes, const Ranked& side, std::int64_t count, std::int64_t n, float* rows, std::int64_t stride) {
+  for (std::int64_t i = 0; i < n; i++)
+    for (int lane = 0; lane < count; lane++) rows[lane * stride + side.position(i, lane)] = slopes[i * LANES + lane];
   for (int lane = 0; lane < count; lane++)
-    for (std::int64_t i = 0; i < n; i++) rows[lane * n + position(positions, i, lane)] = flat[i * LANES + lane];
+    for (std::int64_t i = n; i < stride; i++) rows[lane * stride + i] = 0.0f;
 }
 
 static void sort(const float* values, std::int64_t rows, std::int64_t n, float* sorted, std::int64_t* index) {
-  Ints* tile = buffer<Ints>(0, n);
-  Ints* positions = index ? buffer<Ints>(1, n) : nullptr;
-  Floats* sorted_tile = index ? buffer<Floats>(9, n) : nullptr;
-  Method method = EQUAL_STEPS;
+  Ranked side(0, n, index);
   for (std::int64_t first = 0; first < rows; first += LANES) {
     const std::int64_t count = rows - first < LANES ? rows - first : LANES;
-    load_tile(values + first * n, count, n, tile);
-    const float* flat = sort_values(count, n, tile, positions, sorted_tile, method);
-    for (int lane = 0; lane < count; lane++)
-      for (std::int64_t i = 0; i < n; i++) {
-        sorted[(first + lane) * n + i] = flat[i * LANES + lane];
-        if (index) index[(first + lane) * n + i] = position(positions, i, lane);
+    load_tile(values + first * n, count, n, side.tile);
+    side.sort(count, n);
+    for (std::int64_t i = 0; i < n; i++)
+      for (int lane = 0; lane < count; lane++) {
+        sorted[(first + lane) * n + i] = side.values[i * LANES + lane];
+        if (index) index[(first + lane) * n + i] = side.position(i, lane);
       }
   }
 }
 
 static void solve(float* u, float* v, std::int64_t rows, std::int64_t n, double order, bool need_u, bool need_v, float* costs) {
-  Ints *u_tile = buffer<Ints>(0, n), *v_tile = buffer<Ints>(2, n);
-  Ints* u_positions = need_u ? buffer<Ints>(1, n) : nullptr;
-  Floats* u_sorted = need_u ? buffer<Floats>(9, n) : nullptr;
-  Ints* v_positions = need_v ? buffer<Ints>(3, n) : nullptr;
-  Floats* v_sorted = need_v ? buffer<Floats>(10, n) : nullptr;
-  Method u_method = EQUAL_STEPS, v_method = EQUAL_STEPS;
+  Ranked u_side(0, n, need_u), v_side(1, n, need_v);
   for (std::int64_t first = 0; first < rows; first += LANES) {
     const std::int64_t count = rows - first < LANES ? rows - first : LANES;
-    load_tile(u + first * n, count, n, u_tile);
-    load_tile(v + first * n, count, n, v_tile);
-    float* slopes = sort_values(count, n, u_tile, u_positions, u_sorted, u_method);
-    const float* v_values = sort_values(count, n, v_tile, v_positions, v_sorted, v_method);
-    compare(slopes, v_values, n, order, costs + first, count);
-    if (need_u) scatter(slopes, u_positions, count, n, u + first * n);
-    if (need_v) scatter(slopes, v_positions, count, n, v + first * n);
+    load_tile(u + first * n, count, n, u_side.tile);
+    load_tile(v + first * n, count, n, v_side.tile);
+    u_side.sort(count, n);
+    v_side.sort(count, n);
+    compare(u_side.values, v_side.values, n, order, costs + first, count);
+    if (need_u) scatter(u_side.values, u_side, count, n, u + first * n, n);
+    if (need_v) scatter(u_side.values, v_side, count, n, v + first * n, n);
   }
 }
 
@@ -138,56 +146,78 @@ static void project(const float* x, std::int64_t row, const float* theta, std::i
   }
 }
 
-// grad[position] += slope * weight * theta, for the slices of all lanes; FOURS registers of four coordinates.
-template <int FOURS>
-static void pull_back(const float* slopes, const Ints* positions, std::int64_t count, std::int64_t n, int dim, const float* theta,
-                      const float* weights, float* grad) {
-  for (int lane = 0; lane < count; lane++) {
-    Four direction[FOURS] = {};
-    std::memcpy(direction, theta + lane * dim, dim * sizeof(float));
-    if (weights)
-      for (int q = 0; q < FOURS; q++) direction[q] *= weights[lane];
-    for (std::int64_t i = 0; i < n; i++) {
-      Four* to = reinterpret_cast<Four*>(grad) + position(positions, i, lane) * FOURS;
-      for (int q = 0; q < FOURS; q++) to[q] += slopes[i * LANES + lane] * direction[q];
+// grad[k][sample] += slope * weight * theta[k], for the slices of all lanes; slopes [lanes][stride], grad [dim][stride].
+static void pull_back(const float* slopes, std::int64_t stride, std::int64_t count, int dim, const float* theta, const float* weights,
+                      float* grad) {
+  for (int first = 0; first < dim; first += 4) {
+    const int size = dim - first < 4 ? dim - first : 4;
+    float direction[LANES][4] = {};
+    for (int lane = 0; lane < count; lane++)
+      for (int k = 0; k < size; k++) direction[lane][k] = (weights ? weights[lane] : 1.0f) * theta[lane * dim + first + k];
+    for (std::int64_t i = 0; i < stride; i += LANES) {
+      Floats sum[4] = {};
+      for (int k = 0; k < size; k++) std::memcpy(&sum[k], grad + (first + k) * stride + i, BYTES);
+      for (int lane = 0; lane < count; lane++) {
+        Floats slope;
+        std::memcpy(&slope, slopes + lane * stride + i, BYTES);
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) sum[k] += slope * direction[lane][k];
+      }
+      for (int k = 0; k < size; k++) std::memcpy(grad + (first + k) * stride + i, &sum[k], BYTES);
     }
   }
 }
 
-// The coordinates of a sample next to each other, in memory of this thread.
-template <int FOURS>
-static const float* interleave(const float* x, std::int64_t row, std::int64_t n, int dim, int which) {
-  float* rows = reinterpret_cast<float*>(buffer<Four>(which, n * FOURS));
+// grad[lane][k] += scale * weight * sum over samples of slope * x[k], with samples [dim][stride]. The order of the sum is the same with
+// every width of registers.
+static void weigh(const float* slopes, std::int64_t stride, std::int64_t count, int dim, const double* x, double scale, const float* weights,
+                  float* grad) {
+  for (int lane = 0; lane < count; lane++)
+    for (int first = 0; first < dim; first += 4) {
+      const int size = dim - first < 4 ? dim - first : 4;
+      Eight sum[4] = {};
+      for (std::int64_t i = 0; i < stride; i += 8) {
+        EightFloats narrow;
+        std::memcpy(&narrow, slopes + lane * stride + i, sizeof(narrow));
+        const Eight slope = __builtin_convertvector(narrow, Eight);
+        for (int k = 0; k < size; k++) sum[k] += slope * *reinterpret_cast<const Eight*>(x + (first + k) * stride + i);
+      }
+      for (int k = 0; k < size; k++) {
+        double total = 0;
+        for (int j = 0; j < 8; j++) total += sum[k][j];
+        grad[lane * dim + first + k] += static_cast<float>((weights ? scale * weights[lane] : scale) * total);
+      }
+    }
+}
+
+// Samples in double precision, [dim][stride] with zeros beyond n, in memory of this thread.
+static const double* widen(const float* x, std::int64_t row, std::int64_t n, int dim, std::int64_t stride, int which) {
+  double* wide = reinterpret_cast<double*>(scratch(which, dim * stride * sizeof(double)));
+  for (int k = 0; k < dim; k++)
+    for (std::int64_t i = 0; i < stride; i++) wide[k * stride + i] = i < n ? x[k * row + i] : 0.0;
+  return wide;
+}
+
+// The coordinates of a sample next to each other, in fours, in memory of this thread.
+static const Four* interleave(const float* x, std::int64_t row, std::int64_t n, int dim, int which) {
+  const int width = (dim + 3) / 4 * 4;
+  Four* rows = buffer<Four>(which, n * (width / 4));
+  float* flat = reinterpret_cast<float*>(rows);
   for (std::int64_t i = 0; i < n; i++)
-    for (int k = 0; k < 4 * FOURS; k++) rows[i * 4 * FOURS + k] = k < dim ? x[k * row + i] : 0.0f;
+    for (int k = 0; k < width; k++) flat[i * width + k] = k < dim ? x[k * row + i] : 0.0f;
   return rows;
 }
 
-// grad[lane] += scale * weight * sum over samples of slope * x[position].
-template <int FOURS>
-static void weigh(const float* slopes, const Ints* positions, std::int64_t count, std::int64_t n, int dim, const float* x, double scale,
-                  const float* weights, float* grad) {
-  for (int lane = 0; lane < count; lane++) {
-    double sum[4 * FOURS] = {};
-    for (std::int64_t i = 0; i < n; i++) {
-      const float* from = x + position(positions, i, lane) * 4 * FOURS;
-      for (int k = 0; k < 4 * FOURS; k++) sum[k] += static_cast<double>(slopes[i * LANES + lane]) * from[k];
-    }
-    for (int k = 0; k < dim; k++) grad[lane * dim + k] += static_cast<float>((weights ? scale * weights[lane] : scale) * sum[k]);
-  }
-}
-
 // Sum over ranks of |x - y|^order between the samples of a rank, of every lane.
-template <int FOURS>
-static void lift(const Ints* x_positions, const Ints* y_positions, std::int64_t count, std::int64_t n, const float* x, const float* y, double order,
-                 float* costs) {
+static void lift(const Ranked& x_side, const Ranked& y_side, std::int64_t count, std::int64_t n, int dim, const Four* x, const Four* y,
+                 double order, float* costs) {
+  const int fours = (dim + 3) / 4;
   for (int lane = 0; lane < count; lane++) {
     double sum = 0;
     for (std::int64_t i = 0; i < n; i++) {
-      const Four* a = reinterpret_cast<const Four*>(x) + position(x_positions, i, lane) * FOURS;
-      const Four* b = reinterpret_cast<const Four*>(y) + position(y_positions, i, lane) * FOURS;
+      const Four *a = x + x_side.position(i, lane) * fours, *b = y + y_side.position(i, lane) * fours;
       Four squares = {};
-      for (int q = 0; q < FOURS; q++) squares += (a[q] - b[q]) * (a[q] - b[q]);
+      for (int q = 0; q < fours; q++) squares += (a[q] - b[q]) * (a[q] - b[q]);
       const float square = (squares[0] + squares[1]) + (squares[2] + squares[3]);
       sum += order == 2 ? square : std::pow(square, static_cast<float>(order / 2));
     }
@@ -195,58 +225,46 @@ static void lift(const Ints* x_positions, const Ints* y_positions, std::int64_t 
   }
 }
 
-template <int FOURS>
 static void sliced(Sliced& s) {
-  const std::int64_t n = s.samples, units = s.units(), part = s.part();
-  const bool rows = s.theta_grad || s.lifted;
-  const bool keep_x = s.x_parts || s.x_slopes || rows, keep_y = s.y_parts || s.y_slopes || rows;
-  Ints *x_tile = buffer<Ints>(0, n), *y_tile = buffer<Ints>(2, n);
-  Ints* x_positions = keep_x ? buffer<Ints>(1, n) : nullptr;
-  Floats* x_sorted = keep_x ? buffer<Floats>(9, n) : nullptr;
-  Ints* y_positions = keep_y ? buffer<Ints>(3, n) : nullptr;
-  Floats* y_sorted = keep_y ? buffer<Floats>(10, n) : nullptr;
-  Method x_method = EQUAL_STEPS, y_method = EQUAL_STEPS;
+  const std::int64_t n = s.samples, units = s.units(), stride = s.stride(), part = s.part();
+  const bool both = s.theta_grad || s.lifted;
+  Ranked x_side(0, n, s.x_parts || s.x_slopes || both), y_side(1, n, s.y_parts || s.y_slopes || both);
+  float* slopes = reinterpret_cast<float*>(scratch(9, LANES * stride * sizeof(float)));
   for (std::int64_t next; (next = s.next.fetch_add(1)) < s.replicas * units;) {
     const std::int64_t replica = next / units, first = next % units * s.unit;
     const std::int64_t last = first + s.unit < s.slices ? first + s.unit : s.slices;
     const float *x = s.x.values + replica * s.x.replica, *y = s.y.values + replica * s.y.replica;
     float* x_part = s.x_parts ? s.x_parts + next * part : nullptr;
     float* y_part = s.y_parts ? s.y_parts + next * part : nullptr;
-    const float* x_rows = rows ? interleave<FOURS>(x, s.x.row, n, s.dim, 4) : nullptr;
-    const float* y_rows = rows ? interleave<FOURS>(y, s.y.row, n, s.dim, 5) : nullptr;
     if (x_part) std::memset(x_part, 0, part * sizeof(float));
     if (y_part) std::memset(y_part, 0, part * sizeof(float));
+    const double* x_wide = s.theta_grad ? widen(x, s.x.row, n, s.dim, stride, 7) : nullptr;
+    const double* y_wide = s.theta_grad ? widen(y, s.y.row, n, s.dim, stride, 8) : nullptr;
+    const Four* x_rows = s.lifted ? interleave(x, s.x.row, n, s.dim, 7) : nullptr;
+    const Four* y_rows = s.lifted ? interleave(y, s.y.row, n, s.dim, 8) : nullptr;
     for (std::int64_t slice = first; slice < last; slice += LANES) {
       const std::int64_t count = last - slice < LANES ? last - slice : LANES, at = replica * s.slices + slice;
       const float *theta = s.theta + at * s.dim, *weights = s.weights ? s.weights + at : nullptr;
-      project(x, s.x.row, theta, count, n, s.dim, x_tile);
-      project(y, s.y.row, theta, count, n, s.dim, y_tile);
-      float* slopes = sort_values(count, n, x_tile, x_positions, x_sorted, x_method);
-      const float* y_values = sort_values(count, n, y_tile, y_positions, y_sorted, y_method);
+      float* theta_grad = s.theta_grad ? s.theta_grad + at * s.dim : nullptr;
+      project(x, s.x.row, theta, count, n, s.dim, x_side.tile);
+      project(y, s.y.row, theta, count, n, s.dim, y_side.tile);
+      x_side.sort(count, n);
+      y_side.sort(count, n);
       if (s.lifted) {
-        lift<FOURS>(x_positions, y_positions, count, n, x_rows, y_rows, s.order, s.costs + at);
+        lift(x_side, y_side, count, n, s.dim, x_rows, y_rows, s.order, s.costs + at);
         continue;
       }
-      compare(slopes, y_values, n, s.order, s.costs + at, count);
-      if (x_part) pull_back<FOURS>(slopes, x_positions, count, n, s.dim, theta, weights, x_part);
-      if (y_part) pull_back<FOURS>(slopes, y_positions, count, n, s.dim, theta, weights, y_part);
-      if (s.x_slopes) scatter(slopes, x_positions, count, n, s.x_slopes + at * n);
-      if (s.y_slopes) scatter(slopes, y_positions, count, n, s.y_slopes + at * n);
-      if (s.theta_grad) {
-        float* grad = s.theta_grad + at * s.dim;
-        std::memset(grad, 0, count * s.dim * sizeof(float));
-        weigh<FOURS>(slopes, x_positions, count, n, s.dim, x_rows, s.scale, weights, grad);
-        weigh<FOURS>(slopes, y_positions, count, n, s.dim, y_rows, -s.scale, weights, grad);
-      }
+      compare(x_side.values, y_side.values, n, s.order, s.costs + at, count);
+      if (theta_grad) std::memset(theta_grad, 0, count * s.dim * sizeof(float));
+      const auto carry = [&](const Ranked& side, float* grad, float* kept, const double* wide, double scale) {
+        if (kept) scatter(x_side.values, side, count, n, kept + at * n, n);
+        if (!grad && !theta_grad) return;
+        scatter(x_side.values, side, count, n, slopes, stride);
+        if (grad) pull_back(slopes, stride, count, s.dim, theta, weights, grad);
+        if (theta_grad) weigh(slopes, stride, count, s.dim, wide, scale, weights, theta_grad);
+      };
+      carry(x_side, x_part, s.x_slopes, x_wide, s.scale);
+      carry(y_side, y_part, s.y_slopes, y_wide, -s.scale);
     }
-  }
-}
-
-static void sliced(Sliced& s) {
-  switch ((s.dim + 3) / 4) {
-    case 1: return sliced<1>(s);
-    case 2: return sliced<2>(s);
-    case 3: return sliced<3>(s);
-    default: return sliced<4>(s);
   }
 }

@@ -28,6 +28,8 @@ constexpr int POSITION_BITS = 20;  // of a key's 52; 32 are the value
 constexpr int MAX_DIM = 16;
 
 typedef float Four __attribute__((vector_size(16)));
+typedef float EightFloats __attribute__((vector_size(32)));
+typedef double Eight __attribute__((vector_size(64)));
 
 // The networks sort multiples of eight elements.
 std::int64_t padded_length(std::int64_t n) { return (n + 7) / 8 * 8; }
@@ -47,7 +49,7 @@ struct Sliced {
   int dim;  // at most MAX_DIM
   double order;
   float* costs;              // [replicas][slices]: sums over ranks
-  float *x_parts, *y_parts;  // [replicas][units][samples][width], with a distance of part(): sums of slope * theta; or null
+  float *x_parts, *y_parts;  // [replicas][units][dim][stride]: sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
@@ -56,8 +58,8 @@ struct Sliced {
   std::atomic<std::int64_t> next{0};
 
   std::int64_t units() const { return (slices + unit - 1) / unit; }
-  std::int64_t width() const { return (dim + 3) / 4 * 4; }
-  std::int64_t part() const { return (samples * width() + 15) / 16 * 16; }  // no two units write to the same cache line
+  std::int64_t stride() const { return (samples + 15) / 16 * 16; }  // whole registers and cache lines
+  std::int64_t part() const { return dim * stride(); }
 };
 
 // Working memory of this thread, 64-byte aligned; it grows, and is kept.
@@ -66,7 +68,7 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[11];
+  static thread_local Buffer buffers[12];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
@@ -116,20 +118,21 @@ struct Sums {
   std::int64_t count() const { return s.replicas * blocks() * 2; }
 
   void work() {
-    const std::int64_t n = s.samples, width = s.width(), units = s.units();
-    float sums[BLOCK * MAX_DIM];
+    const std::int64_t units = s.units();
+    float sums[BLOCK];
     for (std::int64_t item; (item = next.fetch_add(1)) < count();) {
-      const std::int64_t replica = item / (2 * blocks()), first = item % blocks() * BLOCK, size = std::min(BLOCK, n - first);
+      const std::int64_t replica = item / (2 * blocks()), first = item % blocks() * BLOCK, size = std::min(BLOCK, s.samples - first);
       const bool is_y = item / blocks() % 2;
       float* grad = is_y ? y_grad : x_grad;
       if (!grad) continue;
-      const float* parts = (is_y ? s.y_parts : s.x_parts) + replica * units * s.part() + first * width;
-      std::memcpy(sums, parts, size * width * sizeof(float));
-      for (std::int64_t unit = 1; unit < units; unit++)
-        for (std::int64_t i = 0; i < size * width; i++) sums[i] += parts[unit * s.part() + i];
       const float scale = static_cast<float>(is_y ? -s.scale : s.scale);
-      for (int k = 0; k < s.dim; k++)
-        for (std::int64_t i = 0; i < size; i++) grad[(replica * s.dim + k) * row + first + i] = scale * sums[i * width + k];
+      for (int k = 0; k < s.dim; k++) {
+        const float* parts = (is_y ? s.y_parts : s.x_parts) + replica * units * s.part() + k * s.stride() + first;
+        std::memcpy(sums, parts, size * sizeof(float));
+        for (std::int64_t unit = 1; unit < units; unit++)
+          for (std::int64_t i = 0; i < size; i++) sums[i] += parts[unit * s.part() + i];
+        for (std::int64_t i = 0; i < size; i++) grad[(replica * s.dim + k) * row + first + i] = scale * sums[i];
+      }
     }
   }
 };
@@ -167,8 +170,8 @@ void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, con
   s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
   const std::int64_t parts = s.units() * s.part(), sides = (x_grad ? 1 : 0) + (y_grad ? 1 : 0);
   const std::int64_t group = sides ? std::max<std::int64_t>(1, std::min(replicas, most / (parts * sides))) : replicas;
-  if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(6, group * parts * sizeof(float)));
-  if (y_grad) s.y_parts = reinterpret_cast<float*>(scratch(7, group * parts * sizeof(float)));
+  if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(10, group * parts * sizeof(float)));
+  if (y_grad) s.y_parts = reinterpret_cast<float*>(scratch(11, group * parts * sizeof(float)));
   for (std::int64_t first = 0; first < replicas; first += group) {
     s.replicas = std::min(group, replicas - first), s.next = 0;
     s.x.values = x + first * x_replica, s.y.values = y + first * y_replica;
