@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,7 +18,7 @@ from aswd.artifacts.claims import claim, registry
 from aswd.artifacts.declaration import load
 from aswd.artifacts.report import report
 from aswd.artifacts.reproduction import DIGESTS, FILES, Reproduction
-from aswd.artifacts.results import SUFFIX, Numbers, read_results
+from aswd.artifacts.results import SUFFIX, Numbers, read_results, write_results
 from aswd.cli.main import main
 from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_json
@@ -227,6 +228,24 @@ def test_the_report_from_files_of_results_is_the_one_from_the_runs(tmp_path, kno
     summary, cells = read_results(kept / f"mine{SUFFIX}")
     assert (summary["artifact"], [cell.label for cell in cells]) == ("mine", ["ASWD", 'B, "2"'])
     assert {"log10_w2", "growth(learned_norm)", "first(log10_w2, -2)", "last_step(log10_w2)"} <= set(cells[0].table)
+
+    # The same from two files with some of the seeds each, as from two machines; and one that contradicts them.
+    (kept / f"mine{SUFFIX}").unlink()
+    for part, seeds in enumerate([[0, 1, 2, 3], [3, 4, 5]]):
+        some = [replace(c, seeds=seeds, table={q: {s: v[s] for s in seeds if s in v} for q, v in c.table.items()}) for c in cells]
+        write_results(kept / f"mine-{part}{SUFFIX}", summary, some)
+    assert main(arguments) == 0
+    assert command_line.sub("", again.with_name("tables.tex").read_text()) == second
+    for changed, words in (
+        (
+            (summary, [replace(some[0], table={"log10_w2": {3: 7.0}})]),
+            "different log10_w2 of ASWD on .* with seed 3: leave one of them out",
+        ),
+        (({**summary, "settings": {"ASWD": "another"}}, some), "must be made with the options of .*mine-0.*; ASWD has others"),
+    ):
+        write_results(kept / f"mine-1{SUFFIX}", *changed)
+        with pytest.raises(UserError, match=words):
+            report(tmp_path, kept, config_dirs=folders[-1:])
 
 
 def test_files_that_are_no_results_are_sentences(tmp_path):

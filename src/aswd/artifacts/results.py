@@ -105,3 +105,39 @@ def read_results(path: Path) -> tuple[dict[str, Any], list[Numbers]]:
     except (OSError, EOFError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise UserError(f"{path} is not a file of results of aswd reproduce: {' '.join(str(error).split())}") from None
     return summary, cells
+
+
+def merge_results(parts: dict[Path, tuple[dict[str, Any], list[Numbers]]]) -> tuple[dict[str, Any], list[Numbers]]:
+    """Files of one artifact at one setting, made by parts: other seeds, series or data sets, on several machines.
+
+    Raises:
+        UserError: the parts were made with different options, or have different numbers for the same run.
+    """
+    (first, (summary, cells)), *others = parts.items()
+    summary, merged = dict(summary), {(cell.data, cell.label): cell for cell in cells}
+    for path, (other, its_cells) in others:
+        for label, settings in other["settings"].items():
+            if summary["settings"].get(label, settings) != settings:
+                raise UserError(f"{path} must be made with the options of {first}, as both are of {other['artifact']}; {label} has others")
+        for cell in its_cells:
+            known = merged.get((cell.data, cell.label))
+            merged[cell.data, cell.label] = cell if known is None else _joined(known, cell, first, path)
+        summary["settings"] = {**other["settings"], **summary["settings"]}
+        summary["wall_time"] += other["wall_time"]
+        summary |= {name: sorted({*summary[name], *other[name]}) for name in ("devices", "revisions")}
+    return summary, list(merged.values())
+
+
+def _joined(cell: Numbers, other: Numbers, first: Path, path: Path) -> Numbers:
+    """The seeds of both; one that only one of them has run has its numbers."""
+    table: dict[str, dict[int, float]] = {}
+    for quantity in dict.fromkeys([*cell.table, *other.table]):
+        one, two = (each.table.get(quantity, {}) for each in (cell, other))
+        for seed in one.keys() & two.keys():
+            if one[seed] != two[seed]:
+                raise UserError(
+                    f"{path} and {first} have different {quantity} of {cell.label} on {cell.data} with seed {seed}: leave one of them out"
+                )
+        table[quantity] = {**one, **two}
+    states = ([*dict.fromkeys([*getattr(cell, name), *getattr(other, name)])] for name in ("failed", "damaged"))
+    return Numbers(cell.data, cell.label, sorted({*cell.seeds, *other.seeds}), table, *states)

@@ -23,7 +23,7 @@ from aswd.artifacts.declaration import SCALES, load, order_key
 from aswd.artifacts.drawing import load_drawing
 from aswd.artifacts.papers import Paper
 from aswd.artifacts.reproduction import DIGESTS, FILES, judgement, outcome
-from aswd.artifacts.results import SUFFIX, read_results
+from aswd.artifacts.results import SUFFIX, Numbers, merge_results, read_results
 from aswd.artifacts.views import data_address
 from aswd.config.changes import options_text
 from aswd.utils.errors import UserError
@@ -126,13 +126,18 @@ def read_sections(output_dir: Path) -> list[dict[str, Any]]:
 
 
 def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any]]:
-    """The same from the numbers of every seed in files of results."""
-    sections = []
+    """The same from the numbers of every seed in files of results; files of one artifact and setting are its parts."""
+    sections, parts = [], dict[tuple, dict[Path, tuple[dict[str, Any], list[Numbers]]]]()
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         summary, cells = read_results(path)
         missing = [name for name in NEEDED if name not in summary and name not in ("verdicts", "no_verdict", "runs", "of")]
         if missing:
             raise UserError(f"{path} is not a file of results of aswd reproduce: {missing[0]} is missing")
+        setting = *(summary[name] for name in ("artifact", "reading", "scale")), json.dumps(summary["changes"], sort_keys=True)
+        parts.setdefault(setting, {})[path] = summary, cells
+    for files in parts.values():
+        path = next(iter(files))
+        summary, cells = merge_results(files)
         artifact = load(summary["artifact"], config_dirs)
         frame = tables.table(artifact, cells)
         made = {
