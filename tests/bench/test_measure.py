@@ -1,10 +1,11 @@
 """What the benchmark measures with."""
 
+import os
 import time
 
 import torch
 
-from aswd.bench.measure import interleaved_medians, peak_memory
+from aswd.bench.measure import gain_of_two_processes, interleaved_medians, peak_memory
 
 
 def allocate(mebibytes, small):
@@ -26,3 +27,22 @@ def test_medians():
 
 def test_what_takes_too_long_is_run_less_often():
     assert interleaved_medians({"long": lambda: time.sleep(0.05)}, rounds=8, budget=0.1)["long"][1] == 3
+
+
+def sleeping(seconds):
+    return lambda: time.sleep(seconds)
+
+
+def shared(seconds, folder):
+    """What takes longer the more processes do it."""
+
+    def call():
+        (folder / str(os.getpid())).touch()
+        time.sleep(seconds * len(list(folder.iterdir())))
+
+    return call
+
+
+def test_two_processes_gain_what_they_do_not_share(tmp_path):
+    assert gain_of_two_processes(sleeping, 0.02, seconds=0.5) > 1.8
+    assert gain_of_two_processes(shared, 0.02, tmp_path, seconds=0.5) < 1.2

@@ -8,7 +8,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from aswd.bench import yardsticks
-from aswd.bench.measure import chosen, interleaved_medians, peak_memory
+from aswd.bench.measure import chosen, gain_of_two_processes, interleaved_medians, peak_memory
 from aswd.distances import build, slice_gradients
 from aswd.distances.kernel import kernel_is_built
 from aswd.distances.workers import map_chunks
@@ -143,6 +143,12 @@ def circular_call(which: str, small: bool) -> None:
     _to_x({"ours": ours, "plain": plain}[which](case, x, torch.randn(1, case.n, case.dim)), x)
 
 
+def one_thread_call(case: Case) -> Callable[[], object]:
+    """Ours at one thread, for a process of its own."""
+    torch.set_num_threads(1)
+    return case.alternatives()["ours"]
+
+
 def serial_share(rounds: int, on_round: Callable[[], None]) -> float:
     """Share of a call, N=8192 d=64 L=1000, that is spent outside of the chunks that threads share; the median of ``rounds``."""
     inside, shares = [0.0], []
@@ -184,11 +190,17 @@ def run(output: Path, rounds: int = 7, only: str | None = None) -> None:
 
 def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
     rows = []
-    with progress_bar(total=(len(cases) + 2 * whole) * rounds, unit="round") as bar:
+    shared = sum(case.threads_bar is not None for case in cases)
+    with progress_bar(total=(len(cases) + 2 * whole) * rounds + shared, unit="round") as bar:
         for case in cases:
             bar.set_description(case.title)
             medians = interleaved_medians(case.alternatives(), rounds, on_round=bar.update)
             rows.append({**asdict(case), "title": case.title} | {name: {"seconds": m, "rounds": n} for name, (m, n) in medians.items()})
+        bar.set_description("two processes")
+        for row in rows:
+            if row["threads_bar"] is not None:
+                row["processes"] = gain_of_two_processes(one_thread_call, Case(**{each.name: row[each.name] for each in fields(Case)}))
+                bar.update()
         if whole:
             bar.set_description("growth with N")
             times = growth(rounds, bar.update)
@@ -201,9 +213,10 @@ def _run(output: Path, rounds: int, cases: list[Case], whole: bool) -> None:
     if in_threads:
         print(
             "\nWith two threads\n"
-            + table(("case", "plain", "ours", "to plain", "of ratio", "plain", "ours", ""), map(_thread_line, in_threads))
+            + table(("case", "plain", "ours", "to plain", "of ratio", "plain", "ours", "limit", ""), map(_thread_line, in_threads))
         )
         print("of ratio: of that at one thread; then how many times faster than with one")
+        print("limit: how many times the calls of one process two processes make here, with one thread each")
     for row in rows:
         if "sorts" in row:
             share, bar = row["ours"]["seconds"] / row["sorts"]["seconds"], row["sorts_bar"]
@@ -239,6 +252,7 @@ def _thread_line(row: dict) -> tuple[str, ...]:
     missed = [name for name, holds in bars.items() if not holds]
     times = [f"{1e3 * seconds:.2f} ms" for seconds in (plain_2, mine_2)]
     ratios = [f"{plain_2 / mine_2:.1f}x", f"{kept:.2f}", f"{plain / plain_2:.2f}x", f"{faster:.2f}x"]
+    ratios.append(f"{row['processes']:.2f}x" if "processes" in row else "-")
     return row["title"], *times, *ratios, f"MISSED {', '.join(missed)}" if missed else "ok"
 
 

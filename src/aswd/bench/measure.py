@@ -6,6 +6,7 @@ import multiprocessing
 import resource
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,37 @@ def timed(
                 times.append(measure(case))
                 bar.update()
             yield case, times, [statistics.median(column) for column in zip(*times, strict=True)]
+
+
+def gain_of_two_processes(make: Callable[..., Callable[[], object]], *args: object, seconds: float = 1.5) -> float:
+    """How many times the calls of one process two processes make in the same time, each calling ``make(*args)`` repeatedly.
+
+    More than that two threads cannot gain: it is less than two where cores share memory, caches or clock rate.
+    """
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(2, _keep_meeting, (context.Barrier(2),)) as pool:
+        alone = pool.apply(_median_seconds, (make, args, seconds, False))
+        both = pool.starmap(_median_seconds, [(make, args, seconds, True)] * 2, chunksize=1)
+    return 2 * alone / statistics.mean(both)
+
+
+def _keep_meeting(meeting: Any) -> None:
+    """Keep what the processes of a pool wait for each other at."""
+    _keep_meeting.point = meeting
+
+
+def _median_seconds(make: Callable[..., Callable[[], object]], args: tuple, seconds: float, meets: bool) -> float:
+    call = make(*args)
+    for _ in range(2):
+        call()
+    if meets:
+        _keep_meeting.point.wait()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 def peak_memory(run: Callable[..., object], *args: object) -> int:
