@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.layers import Parameters, apply_layer, linear_layer
+from aswd.distances.layers import Parameters, apply_layer, linear_layer, norm
 from aswd.distances.parts import build_part
 from aswd.distances.point_sets import orthonormal
 from aswd.distances.problem import Slices
@@ -132,7 +132,8 @@ class PushForward(Uniform):
         return linear_layer(streams, dim, dim, "f_")
 
     def theta(self, base: Tensor, parameters: Parameters) -> Tensor:
-        return functional.normalize(apply_layer(base, parameters, "f_"), dim=-1)
+        f = apply_layer(base, parameters, "f_")
+        return f / _lengths(f)
 
     @property
     def closed_form(self) -> bool:
@@ -141,9 +142,14 @@ class PushForward(Uniform):
 
     def parameter_gradients(self, base: Tensor, theta: Tensor, parameters: Parameters, theta_grad: Tensor) -> dict[str, Tensor]:
         """Through the layer and theta = f / norm(f), whose derivative is (I - theta theta^T) / norm(f)."""
-        norms = torch.linalg.vector_norm(apply_layer(base, parameters, "f_"), dim=-1, keepdim=True).clamp_min_(1e-12)
-        f_grad = (theta_grad - theta * torch.linalg.vecdot(theta, theta_grad)[..., None]).div_(norms)
+        lengths = _lengths(apply_layer(base, parameters, "f_"))
+        f_grad = (theta_grad - theta * torch.linalg.vecdot(theta, theta_grad)[..., None]).div_(lengths)
         return {"f_weight": f_grad.mT @ base, "f_bias": f_grad.sum(1)}
+
+
+def _lengths(vectors: Tensor) -> Tensor:
+    """Norms, ``[R, L, 1]``, to divide by."""
+    return norm(vectors).clamp_min(1e-12)[..., None]
 
 
 @dataclass

@@ -12,6 +12,7 @@ from torch.nn import functional
 from aswd.distances.layers import norm
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.problem import Slices
+from aswd.distances.sorting import sort_rows
 from aswd.utils.checks import check_at_least, check_choice
 
 PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
@@ -156,7 +157,7 @@ def _signed_sums(theta: Tensor) -> Tensor:
         return (theta @ theta.mT).sign_() @ theta
     # In the plane, in O(L log L): let l_j be the unit vector along theta_j with an angle in [0, pi). <l_i, l_j> is positive where the
     # angles differ by less than pi/2, which is a range of the sorted angles, so that the sum over it is a difference of prefix sums.
-    angle, index = torch.atan2(theta[..., 1], theta[..., 0]).remainder(math.pi).sort(dim=1)
+    angle, index = sort_rows(torch.atan2(theta[..., 1], theta[..., 0]).remainder(math.pi), True, 0)
     line = torch.stack([angle.cos(), angle.sin()], -1)
     along = torch.linalg.vecdot(theta.take_along_dim(index[..., None], 1), line)[..., None]
     sums = functional.pad((line * along.abs()).cumsum(1), (0, 0, 1, 0))  # of the first 0, 1, ..., L
