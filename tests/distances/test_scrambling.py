@@ -9,6 +9,7 @@ from scipy.stats import qmc
 from aswd import testing
 from aswd.distances import build
 from aswd.distances.point_sets import Halton, Sobol, _primes
+from aswd.distances.scrambling import permuted_inverse
 from aswd.distances.streams import Streams
 
 LEVEL = 1e-4  # of all statistical tests here
@@ -109,3 +110,20 @@ def test_scrambled_point_sets_keep_the_contract(name):
     assert testing.check_distance(name, randomisation="scramble") == [prop.name for prop in testing._PROPERTIES]
     x = torch.zeros(2, 12, 3, device="meta")  # where any look at a value raises
     assert build(name, num_projections=20, randomisation="scramble", seed=0)(x, x).device.type == "meta"
+
+
+class Largest:
+    """Streams whose permutations reverse all digits, with the largest random numbers that there can be."""
+
+    count = 1
+
+    def uniform(self, bound, *shape):
+        return torch.linspace(bound, -bound, *shape)[None] if shape != (1,) else torch.full((1, 1), bound)
+
+
+def test_permuted_inverses_stay_below_one_in_every_base():
+    for base in _primes(100):
+        points = permuted_inverse(torch.arange(50), int(base), Largest())
+        assert points.dtype == torch.float64
+        assert points.min() > 0
+        assert points.max() < 1

@@ -40,6 +40,6 @@ def permuted_inverse(index: Tensor, base: int, streams: Streams) -> Tensor:
     while highest > 0:
         permutation = streams.uniform(1.0, base).argsort(1)
         scale /= base
-        result = result + scale * permutation[:, index % base]
+        result = result + scale * permutation[:, index % base].double()
         index, highest = index // base, highest // base
     return result + scale * (streams.uniform(0.5, 1).double() + 0.5).clamp(2.0**-24, 1 - 2.0**-24)
