@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.aggregations import Max, Mean
+from aswd.distances.ascent import ascend, suits_ascent
 from aswd.distances.calls import Calls
 from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
@@ -215,11 +216,15 @@ class SlicedDistance(Calls):
         detached = problem.detach()
         # Copies: the graph of an earlier call may need the present values in its backward pass.
         moved = {name: parameters[name].clone() for name in self._maximised_names(parameters)}
-        warm = self.maximiser.warm_start
-        state = self.learned.adam_state(list(moved)) if warm else AdamState.zeros_like(moved)
+        state = self.learned.adam_state(list(moved)) if self.maximiser.warm_start else AdamState.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
         closed = has_closed_form(self)
         samples = join_sides(detached.x, detached.y) if closed else None
+        if suits_ascent(self, detached):
+            draw = (lambda: self._base(detached, parameters, streams)) if given is None else (lambda: given)
+            ascend(self, detached, samples, moved, state, draw)
+            self._keep(parameters, moved, state)
+            return
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
             current = {**parameters, **moving}
@@ -237,8 +242,12 @@ class SlicedDistance(Calls):
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
         self.maximiser.ascend(gradients, moved, state, constrain)
+        self._keep(parameters, moved, state)
+
+    def _keep(self, parameters: dict[str, Tensor], moved: dict[str, Tensor], state: AdamState) -> None:
+        """Put what the inner loop has moved in its place."""
         parameters.update(moved)
-        if warm:
+        if self.maximiser.warm_start:
             self.learned.update(moved, state)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:

@@ -230,7 +230,7 @@ static void sliced(Sliced& s) {
   const bool both = s.theta_grad || s.lifted;
   Ranked x_side(0, n, s.x_parts || s.x_slopes || both), y_side(1, n, s.y_parts || s.y_slopes || both);
   float* slopes = reinterpret_cast<float*>(scratch(9, LANES * stride * sizeof(float)));
-  for (std::int64_t next; (next = s.next.fetch_add(1)) < s.replicas * units;) {
+  for (std::int64_t next; (next = s.items.take()) >= 0;) {
     const std::int64_t replica = next / units, first = next % units * s.unit;
     const std::int64_t last = first + s.unit < s.slices ? first + s.unit : s.slices;
     const float *x = s.x.values + replica * s.x.replica, *y = s.y.values + replica * s.y.replica;

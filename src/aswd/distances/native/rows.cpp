@@ -1,5 +1,6 @@
 // Optimal transport on the line for many rows of float32, in one call without the interpreter's lock: sort both sides, compare ranks, and
-// carry the slopes of the cost back to the positions of the samples. kernel.py calls it; where it cannot be built, numpy does the same.
+// carry the slopes of the cost back to the positions of the samples; around it the inner loop of the ASWD. kernel.py calls it; where it
+// cannot be built, numpy and torch do the same.
 
 #include <pthread.h>
 
@@ -34,13 +35,15 @@ typedef double Eight __attribute__((vector_size(64)));
 // The networks sort multiples of eight elements.
 std::int64_t padded_length(std::int64_t n) { return (n + 7) / 8 * 8; }
 
+#include "pool.inl"
+
 // Samples [replicas][dim][samples], with the distances between replicas and between coordinates.
 struct Side {
   const float* values;
   std::int64_t replica, row;
 };
 
-// Slices of replicas of two sets of samples; several threads take units of slices from `next`, until there are no more.
+// Slices of replicas of two sets of samples; several threads take units of slices from `items`, until there are no more.
 struct Sliced {
   Side x, y;
   const float* theta;    // [replicas][slices][dim]
@@ -55,7 +58,7 @@ struct Sliced {
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
   double scale;                // of the gradients
   bool wide;                   // registers
-  std::atomic<std::int64_t> next{0};
+  Items items{};
 
   std::int64_t units() const { return (slices + unit - 1) / unit; }
   std::int64_t stride() const { return (samples + 15) / 16 * 16; }  // whole registers and cache lines
@@ -68,14 +71,12 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[12];
+  static thread_local Buffer buffers[16];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
   return kept.memory.get() + (64 - address % 64) % 64;
 }
-
-#include "pool.inl"
 
 #pragma GCC push_options
 #pragma GCC target("avx2")
@@ -106,13 +107,13 @@ bool wide(std::int64_t n, int bytes) {
   return can && (bytes ? bytes == 64 : n <= 1024);
 }
 
-// Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `next`.
+// Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `items`.
 struct Sums {
   static constexpr std::int64_t BLOCK = 128;
   const Sliced& s;
   float *x_grad, *y_grad;  // [replicas][dim][row]; or null
   std::int64_t row;
-  std::atomic<std::int64_t> next{0};
+  Items items{};
 
   std::int64_t blocks() const { return (s.samples + BLOCK - 1) / BLOCK; }
   std::int64_t count() const { return s.replicas * blocks() * 2; }
@@ -120,7 +121,7 @@ struct Sums {
   void work() {
     const std::int64_t units = s.units();
     float sums[BLOCK];
-    for (std::int64_t item; (item = next.fetch_add(1)) < count();) {
+    for (std::int64_t item; (item = items.take()) >= 0;) {
       const std::int64_t replica = item / (2 * blocks()), first = item % blocks() * BLOCK, size = std::min(BLOCK, s.samples - first);
       const bool is_y = item / blocks() % 2;
       float* grad = is_y ? y_grad : x_grad;
@@ -142,7 +143,7 @@ struct Sums {
 extern "C" {
 
 // Version of these functions: kernel.py uses no library of another one.
-int aswd_interface() { return 3; }
+int aswd_interface() { return 4; }
 
 // Width in bytes of the widest registers that this processor has: 64, 32, or 0 where the functions below must not be called.
 int aswd_register_bytes() { return has_avx512() ? 64 : __builtin_cpu_supports("avx2") ? 32 : 0; }
@@ -173,7 +174,7 @@ void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, con
   if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(10, group * parts * sizeof(float)));
   if (y_grad) s.y_parts = reinterpret_cast<float*>(scratch(11, group * parts * sizeof(float)));
   for (std::int64_t first = 0; first < replicas; first += group) {
-    s.replicas = std::min(group, replicas - first), s.next = 0;
+    s.replicas = std::min(group, replicas - first);
     s.x.values = x + first * x_replica, s.y.values = y + first * y_replica;
     s.theta = theta + first * slices * dim, s.costs = costs + first * slices;
     s.weights = weights ? weights + first * slices : nullptr;
@@ -184,11 +185,15 @@ void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, con
       Sliced& s = *static_cast<Sliced*>(given);
       s.wide ? avx512::sliced(s) : avx2::sliced(s);
     };
+    s.items.begin(s.replicas * s.units(), threads);
     pool().run(std::min(threads, s.replicas * s.units()), work, &s);
     if (!sides) continue;
     Sums sums{s, x_grad ? x_grad + first * dim * row : nullptr, y_grad ? y_grad + first * dim * row : nullptr, row};
     const std::int64_t worth = s.replicas * parts * sides / 16384;  // less is not worth to share
+    sums.items.begin(sums.count(), threads);
     pool().run(std::min({threads, sums.count(), worth}), [](void* given) { static_cast<Sums*>(given)->work(); }, &sums);
   }
 }
 }
+
+#include "ascent.inl"
