@@ -15,7 +15,7 @@ from torch import Tensor
 
 from aswd.distances.workers import worker_count
 
-MAX_DIM = 16  # of directions whose products with samples the kernel computes itself
+MAX_DIM = 32  # of directions whose products with samples the kernel computes itself
 _UNIT = 16_384  # values on the line per unit of work
 _MOST_UNITS = 128  # of a replica: each has a gradient of its own, and they are summed in the end
 _FEW_UNITS = 16  # that there may be, if the gradients of more would take more than _PARTS

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__)
 #error "written for GCC on x86-64; elsewhere numpy sorts"
@@ -26,10 +27,11 @@
 namespace {
 
 constexpr int POSITION_BITS = 20;  // of a key's 52; 32 are the value
-constexpr int MAX_DIM = 16;
+constexpr int MAX_DIM = 32;
 
 typedef float Four __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
+typedef float Sixteen __attribute__((vector_size(64)));
 typedef double Eight __attribute__((vector_size(64)));
 
 // The networks sort multiples of eight elements.
