@@ -102,7 +102,7 @@ def test_directions_of_many_steps_are_drawn_in_parts(monkeypatch, calls):
 
 @pytest.mark.parametrize("case", ["weights", "sizes", "float64", "dimension", "orthogonal", "algorithm1"])
 def test_what_the_kernel_does_not_know_is_left_to_torch(case, calls):
-    n, dim = 20, 9 if case == "dimension" else 2
+    n, dim = 20, 17 if case == "dimension" else 2
     x, y = samples(1, n, dim)
     options, weights = {"aggregation": "algorithm1"} if case == "algorithm1" else {}, None
     if case == "weights":

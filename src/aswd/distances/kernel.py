@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from aswd.distances.repeated import Repeated, Seen
 from aswd.distances.workers import worker_count
 
 MAX_DIM = 32  # of directions whose products with samples the kernel computes itself
@@ -24,7 +25,7 @@ _PARTS = 1 << 22  # numbers in the gradients of units that are held at a time
 _FILE = Path(__file__).with_name("native") / "rows.so"
 ACTIVATIONS = ("none", "relu", "leaky_relu", "tanh")  # of the layer in :func:`ascend`
 PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
-_INTERFACE = 4  # of native/rows.cpp: a library of another version is not used
+_INTERFACE = 5  # of native/rows.cpp: a library of another version is not used
 _register_bytes = 0  # width of the registers; 0: the kernel chooses. Tests set it
 
 
@@ -39,7 +40,7 @@ def _load(file: Path) -> ctypes.CDLL | None:
         library.aswd_solve.argtypes = [address, address, count, count, ctypes.c_double, *[ctypes.c_int] * 2, address, ctypes.c_int]
         library.aswd_solve.restype = None
         sides, sizes = [address, count, count] * 2, [*[count] * 4, ctypes.c_int, *[ctypes.c_double] * 2]
-        outputs = [*[address] * 3, count, *[address] * 3, ctypes.c_int]
+        outputs = [*[address] * 3, count, *[address] * 4, *[ctypes.c_int] * 2]
         library.aswd_sliced.argtypes = [*sides, address, address, *sizes, *outputs, count, count, ctypes.c_int]
         library.aswd_sliced.restype = None
         real, small = ctypes.c_double, ctypes.c_int
@@ -91,6 +92,7 @@ def sliced(
     need: tuple[bool, bool, bool],
     scale: float = 1.0,
     weights: Tensor | None = None,
+    repeated: Repeated | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """All slices <x, theta> of ``x [R, N, D]`` and ``y [R, N, D]`` with ``directions [R, L, D]``, D at most :data:`MAX_DIM`, in threads.
 
@@ -98,6 +100,7 @@ def sliced(
         The sum over ranks of ``|u - v|^order`` of every slice, ``[R, L]``, and the gradients of their sum, under ``weights [R, L]`` if
         there are any, but for the factor ``order / scale``: with respect to those of ``x`` and ``y`` that are in ``need``, one after the
         other in ``[R, N or 2 N, D]``, and with respect to ``directions``.
+        Where neither y nor the directions need one, and ``repeated`` knows them, y is not sorted again.
     """
     samples, dim = x.shape[1:]
     sides = x.new_empty(len(x), dim, samples * (need[0] + need[1])) if need[0] or need[1] else None
@@ -105,7 +108,8 @@ def sliced(
     y_grad = None if not need[1] else sides.data_ptr() + (4 * samples if need[0] else 0)
     theta_grad = torch.empty_like(directions, memory_format=torch.contiguous_format) if need[2] else None
     outputs = [x_grad, y_grad, 0 if sides is None else sides.shape[2], _address(theta_grad), None, None]
-    costs = _run(x, y, directions, order, outputs, scale, None if weights is None else weights.contiguous())
+    known = None if repeated is None or need[1] or need[2] else repeated.look_up(y, directions)
+    costs = _run(x, y, directions, order, outputs, scale, None if weights is None else weights.contiguous(), known)
     return costs, None if sides is None else sides.mT, theta_grad
 
 
@@ -170,6 +174,7 @@ def _run(
     outputs: list[int | None],
     scale: float = 1.0,
     weights: Tensor | None = None,
+    known: Seen | None = None,
     is_lifted: bool = False,
 ) -> Tensor:
     (replicas, samples, dim), slices = x.shape, directions.shape[1]
@@ -177,6 +182,9 @@ def _run(
     sides = (part for side in (x, y) for part in (side.data_ptr(), side.stride(0), side.stride(2)))
     directions, costs = directions.contiguous(), x.new_empty(replicas, slices)
     sizes = replicas, samples, slices, _unit(samples, dim, slices), dim, order, scale
-    outputs = [costs.data_ptr(), *outputs, is_lifted, _PARTS]
+    kept = (None, False) if known is None else (known.values.data_ptr(), known.filled)
+    outputs = [costs.data_ptr(), *outputs, *kept, is_lifted, _PARTS]
     _library.aswd_sliced(*sides, directions.data_ptr(), _address(weights), *sizes, *outputs, worker_count(), _register_bytes)
+    if known is not None:
+        known.filled = True
     return costs

@@ -21,6 +21,7 @@ from aswd.distances.parts import build_part
 from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
 from aswd.distances.projections import Linear, Projection
+from aswd.distances.repeated import Repeated
 from aswd.distances.slice_costs import Sorted
 from aswd.distances.slice_gradients import join_sides
 from aswd.distances.streams import Streams
@@ -90,6 +91,7 @@ class SlicedDistance(Calls):
             raise ValueError(f"aggregation {self.aggregation!r} needs slices of one direction each; got {self.slice_cost!r}")
         self.validate = validate
         self.learned = Learned()
+        self._repeated = Repeated()
         self.streams = Streams(seed)
 
     def check_dim(self, dim: int) -> None:
@@ -173,6 +175,7 @@ class SlicedDistance(Calls):
                 features = self._features(problem, parameters)
                 base = self._base(problem, parameters, streams, features) if given is None else given
                 s = self.slices(problem, parameters, features, self._theta(base, parameters) if searched else given)
+                s = s._replace(repeated=self._repeated if given is not None or self._is_fixed else None)
                 if not searched and isinstance(self.directions, Single):
                     s = self.slice_cost.selected(s, Max(), self.directions.num_directions)
                 if wanted == "plan":
@@ -182,6 +185,11 @@ class SlicedDistance(Calls):
                 if wanted == "projections":
                     return tuple(problem.result(self.projection.values(side, s.theta)) for side in features)
                 return problem.result(self._value(s, problem.n if self.reduction == "sum" else 1, self.root))
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether nothing but the samples changes between calls."""
+        return self.maximised is None and (self.directions is None or self.directions.is_fixed)
 
     def _given(self, directions: Tensor | None, problem: Problem) -> Tensor | None:
         if directions is None:

@@ -199,7 +199,7 @@ struct Maximisation {
       a.run(false, threads);
       aswd_sliced(a.features, width * row, row, a.features + size, width * row, row, theta + (step * replicas + replica) * slices * width,
                   nullptr, count, size, slices, unit, static_cast<int>(width), order, order / size / slices, costs, a.gradients,
-                  a.gradients + size, row, nullptr, nullptr, nullptr, 0, most, threads, bytes);
+                  a.gradients + size, row, nullptr, nullptr, nullptr, nullptr, 0, 0, most, threads, bytes);
       for (std::int64_t i = 0; i < count; i++) a.set_factors(i, costs, slices, objective);
       a.run(true, threads);
       Adam now = adam;

@@ -268,14 +268,18 @@ static void sliced(Sliced& s) {
       const float *theta = s.theta + at * s.dim, *weights = s.weights ? s.weights + at : nullptr;
       float* theta_grad = s.theta_grad ? s.theta_grad + at * s.dim : nullptr;
       project(x, s.x.row, theta, count, n, s.dim, x_side.tile);
-      project(y, s.y.row, theta, count, n, s.dim, y_side.tile);
       x_side.sort(count, n);
-      y_side.sort(count, n);
+      float* const y_kept = s.y_sorted ? s.y_sorted + replica * s.kept() + slice * n : nullptr;
+      if (!s.y_known) {
+        project(y, s.y.row, theta, count, n, s.dim, y_side.tile);
+        y_side.sort(count, n);
+        if (y_kept) std::memcpy(y_kept, y_side.values, n * BYTES);
+      }
       if (s.lifted) {
         lift(x_side, y_side, count, n, s.dim, x_rows, y_rows, s.order, s.costs + at);
         continue;
       }
-      compare(x_side.values, y_side.values, n, s.order, s.costs + at, count);
+      compare(x_side.values, s.y_known ? y_kept : y_side.values, n, s.order, s.costs + at, count);
       if (theta_grad) std::memset(theta_grad, 0, count * s.dim * sizeof(float));
       const auto carry = [&](const Ranked& side, float* grad, float* kept, const float* padded, double scale) {
         if (kept) scatter(x_side.values, side, count, n, kept + at * n, n);

@@ -57,6 +57,8 @@ struct Sliced {
   float *x_parts, *y_parts;  // [replicas][units][dim][stride]: sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
+  float* y_sorted;             // [replicas][slices up to a multiple of 16][samples], tile by tile: values of y; or null
+  bool y_known;                // whether they are there, or are to be written
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
   double scale;                // of the gradients
   bool wide;                   // registers
@@ -64,6 +66,7 @@ struct Sliced {
 
   std::int64_t units() const { return (slices + unit - 1) / unit; }
   std::int64_t stride() const { return (samples + 15) / 16 * 16; }  // whole registers and cache lines
+  std::int64_t kept() const { return (slices + 15) / 16 * 16 * samples; }
   std::int64_t part() const { return dim * stride(); }
 };
 
@@ -145,7 +148,7 @@ struct Sums {
 extern "C" {
 
 // Version of these functions: kernel.py uses no library of another one.
-int aswd_interface() { return 4; }
+int aswd_interface() { return 5; }
 
 // Width in bytes of the widest registers that this processor has: 64, 32, or 0 where the functions below must not be called.
 int aswd_register_bytes() { return has_avx512() ? 64 : __builtin_cpu_supports("avx2") ? 32 : 0; }
@@ -168,9 +171,9 @@ void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double or
 void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, const float* y, std::int64_t y_replica, std::int64_t y_row,
                  const float* theta, const float* weights, std::int64_t replicas, std::int64_t samples, std::int64_t slices, std::int64_t unit, int dim,
                  double order, double scale, float* costs, float* x_grad, float* y_grad, std::int64_t row, float* theta_grad,
-                 float* x_slopes, float* y_slopes, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
+                 float* x_slopes, float* y_slopes, float* y_sorted, int y_known, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
   Sliced s{{x, x_replica, x_row}, {y, y_replica, y_row}, theta, weights, replicas, samples, slices, unit, dim, order, costs};
-  s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
+  s.y_known = y_known != 0, s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
   const std::int64_t parts = s.units() * s.part(), sides = (x_grad ? 1 : 0) + (y_grad ? 1 : 0);
   const std::int64_t group = sides ? std::max<std::int64_t>(1, std::min(replicas, most / (parts * sides))) : replicas;
   if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(10, group * parts * sizeof(float)));
@@ -183,6 +186,7 @@ void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, con
     s.theta_grad = theta_grad ? theta_grad + first * slices * dim : nullptr;
     s.x_slopes = x_slopes ? x_slopes + first * slices * samples : nullptr;
     s.y_slopes = y_slopes ? y_slopes + first * slices * samples : nullptr;
+    s.y_sorted = y_sorted ? y_sorted + first * s.kept() : nullptr;
     const auto work = [](void* given) {
       Sliced& s = *static_cast<Sliced*>(given);
       s.wide ? avx512::sliced(s) : avx2::sliced(s);
