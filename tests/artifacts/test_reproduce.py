@@ -310,6 +310,24 @@ def test_dry_run_runs_nothing_and_estimates_from_the_store(tmp_path, capsys, mon
     assert f"about {amount(seconds)} of {result['device']}, by runs in the store with other numbers of directions or samples" in out
 
 
+def test_a_part_of_an_artifact_is_run_and_all_that_is_done_is_drawn(tmp_path, capsys):
+    def run(*arguments):
+        code = reproduce(tmp_path, "ablation_max_gswnn_penalty", *arguments)
+        return code, capsys.readouterr().out
+
+    code, out = run("--only", "ASWD,knot,moons", "--dry-run")
+    assert (code, "4 runs are missing" in out) == (0, True)  # two targets, two seeds
+    code, out = run("--only", "ASWD, knot")
+    assert (code, "0 of 1 cells are done; 1 to run" in out) == (0, True)
+    code, out = run("--only", "knot")
+    assert (code, "1 of 3 cells are done; 2 to run" in out) == (0, True)
+    assert len(list((tmp_path / "runs").rglob("result.json"))) == 6
+    (file,) = tmp_path.rglob("table.csv")
+    frame = pandas.read_csv(file)
+    assert set(frame[frame["n"] > 0]["data"]) == {"knot"}
+    assert set(frame["label"]) == {"ASWD", "MAX-GSW-NN 1", "MAX-GSW-NN 1 with penalty"}
+
+
 def test_an_estimate_of_table_1_is_in_gpu_hours_and_not_of_a_smoke_run(tmp_path, capsys):
     assert main(["reproduce", "table1", "--scale", "paper", "--dry-run", f"paths.output_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
@@ -331,6 +349,12 @@ def test_an_estimate_of_table_1_is_in_gpu_hours_and_not_of_a_smoke_run(tmp_path,
     [
         (["reproduce", "flow_man"], "aswd reproduce: there is no artifact 'flow_man': did you mean flow_main"),
         (["reproduce", "flow_main", "--scale", "huge"], "aswd reproduce: --scale must be one of smoke, laptop, paper"),
+        (
+            ["reproduce", "flow_main", "--only", "ASWD,knut"],
+            "aswd reproduce: --only must name series or data sets of flow_main; got 'knut'",
+        ),
+        (["reproduce", "projections", "--only", "ASWD"], "aswd reproduce: --only must be left out: projections has no runs to choose"),
+        (["reproduce", "all", "--only", "ASWD"], "aswd reproduce: --only must be left out with all"),
         (["reproduce", "flow_main", "--reading", "text"], "aswd reproduce: reading has no choice 'text'"),
         (["reproduce", "flow_main", "task.iteration=3"], "aswd reproduce: task.iteration is not an option: did you mean task.iterations"),
         (["reproduce", "table1", "data=celeba"], "aswd reproduce: data=celeba must be left out: table1 has its own"),

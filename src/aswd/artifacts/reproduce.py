@@ -28,7 +28,13 @@ from aswd.utils.statistics import mean_and_band
 
 
 def reproduce(
-    name: str, scale: str, reading: str, overrides: Sequence[str] = (), dry_run: bool = False, config_dirs: Sequence[str] = ()
+    name: str,
+    scale: str,
+    reading: str,
+    overrides: Sequence[str] = (),
+    dry_run: bool = False,
+    config_dirs: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> int:
     """Reproduce an artifact.
 
@@ -39,6 +45,7 @@ def reproduce(
         overrides: for all runs; ``paths.output_dir=DIR`` is the folder of all results.
         dry_run: run nothing, and print what is missing with an estimate of the time.
         config_dirs: folders with artifacts and other configurations of the user's.
+        only: series and data sets whose runs are started; all that is done is drawn. Default: all.
 
     Returns:
         The exit code: 0; 1 if a run failed; 3 if another process executes one; 128 + n if it was stopped by signal n.
@@ -46,14 +53,14 @@ def reproduce(
     Raises:
         UserError: there is no such artifact, scale or option; before anything is run.
     """
-    reproduction = Reproduction(load(name, config_dirs), scale, reading, overrides, config_dirs)
+    reproduction = Reproduction(load(name, config_dirs), scale, reading, overrides, config_dirs, tuple(only))
     reproduction.check()
     if reproduction.drawing.reproduce is not None:
         return reproduction.drawing.reproduce(reproduction, dry_run)
     if reproduction.drawing.measure is not None:
         return _measure(reproduction, dry_run)
     if dry_run:
-        print(forecast(reproduction.artifact, reproduction.cells, reproduction.output_dir))
+        print(forecast(reproduction.artifact, reproduction.chosen, reproduction.output_dir))
         return 0
     check_writable(reproduction.output_dir)
     return _run_and_draw(reproduction)
@@ -61,7 +68,7 @@ def reproduce(
 
 def _run_and_draw(reproduction: Reproduction) -> int:
     artifact, cells = reproduction.artifact, reproduction.cells
-    code = run_cells(artifact.name, cells)
+    code = run_cells(artifact.name, reproduction.chosen)
     frame = tables.table(artifact, cells)
     if not frame["n"].any():
         print(f"aswd reproduce: no run of {artifact.name} is done yet, so nothing is drawn", file=sys.stderr)

@@ -26,6 +26,7 @@ from aswd.config.changes import differing_options, options_text
 from aswd.config.composition import CommandLine, plan_runs, register_plugins
 from aswd.config.schemas import TrainerConfig
 from aswd.distances import READINGS
+from aswd.utils.checks import nearest
 from aswd.utils.errors import UserError
 from aswd.utils.files import digests, write_atomically, write_json, write_text
 from aswd.utils.tables import table
@@ -47,6 +48,7 @@ class Reproduction:
         reading: of the paper.
         overrides: for all runs; ``paths.output_dir=DIR`` among them is the folder of all results.
         config_dirs: folders with further configurations.
+        only: series and data sets whose runs are wanted now; default: all.
     """
 
     artifact: Artifact
@@ -54,6 +56,7 @@ class Reproduction:
     reading: str
     overrides: Sequence[str] = ()
     config_dirs: Sequence[str] = ()
+    only: Sequence[str] = ()
 
     def check(self) -> None:
         """Check everything that can be checked before any run.
@@ -63,6 +66,7 @@ class Reproduction:
         """
         self.artifact.scale(self.scale)
         register_plugins(CommandLine(list(self.overrides)))  # which may bring drawings and claims
+        self._check_only()
         if self.drawing.reproduce is not None:
             return  # which checks its own
         for name in self.artifact.claims:
@@ -75,6 +79,20 @@ class Reproduction:
         for override in self.overrides:
             if _option(override) not in _NO_CHANGE:
                 raise UserError(f"{override} must be left out: {self.artifact.name} has no runs that it could change")
+
+    def _check_only(self) -> None:
+        if self.only and self.drawing.draw is None:
+            raise UserError(f"--only must be left out: {self.artifact.name} has no runs to choose from")
+        known = {*(series.label for series in self.artifact.series), *self.artifact.data}
+        for name in self.only:
+            if name not in known:
+                raise UserError(f"--only must name series or data sets of {self.artifact.name}; got {name!r}: {nearest(name, known)}")
+
+    @cached_property
+    def chosen(self) -> list[Cell]:
+        """The cells whose runs are wanted now."""
+        labels, data = ({getattr(cell, kind) for cell in self.cells} & set(self.only) for kind in ("label", "data"))
+        return [cell for cell in self.cells if (not labels or cell.label in labels) and (not data or cell.data in data)]
 
     @cached_property
     def drawing(self) -> Drawing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -75,8 +74,12 @@ def reproduce(options: argparse.Namespace) -> int:
     from aswd.artifacts.reproduce_all import reproduce_all
 
     line = _load_plugins(options)
-    make = reproduce_all if options.artifact == "all" else partial(reproduce, options.artifact)
-    return make(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
+    only = _names(options.only)
+    if options.artifact != "all":
+        return reproduce(options.artifact, options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs, only)
+    if only:
+        raise UserError(f"--only must be left out with all, whose artifacts have different series; got {options.only}")
+    return reproduce_all(options.scale, options.reading, line.overrides, options.dry_run, line.config_dirs)
 
 
 def leaderboard(options: argparse.Namespace) -> int:
@@ -84,8 +87,13 @@ def leaderboard(options: argparse.Namespace) -> int:
     from aswd.leaderboard.artifact import leaderboard
 
     line = _load_plugins(options)
-    only, tasks = ([name.strip() for name in (given or "").split(",") if name.strip()] for given in (options.only, options.tasks))
+    only, tasks = _names(options.only), _names(options.tasks)
     return leaderboard(options.scale, options.reading, line.overrides, only, tasks, options.dry_run, line.config_dirs)
+
+
+def _names(given: str | None) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in (given or "").split(",") if name.strip()]
 
 
 def report(options: argparse.Namespace) -> int:

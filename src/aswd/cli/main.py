@@ -115,9 +115,17 @@ def _parser() -> Parser:
     data.add_argument("--root", metavar="DIR", help="folder of the data sets, or of the images (default: data)")
 
     reproduce = add("reproduce", "run and draw a figure or table of a paper", commands.reproduce, _REPRODUCE)
-    reproduce.usage = "aswd reproduce ARTIFACT [--scale SCALE] [--reading READING] [--dry-run] [--config-dir DIR] [OPTION=VALUE ...]"
+    reproduce.usage = (
+        "aswd reproduce ARTIFACT [--scale SCALE] [--only NAMES] [--reading READING] [--dry-run]\n"
+        "       [--config-dir DIR] [OPTION=VALUE ...]"
+    )
     reproduce.add_argument("artifact", help="one of aswd list artifacts; or all, which ends with the report")
     reproduce.add_argument("--scale", default="laptop", help="smoke, laptop or paper, and demo for flow_main (default: %(default)s)")
+    reproduce.add_argument(
+        "--only",
+        metavar="NAMES",
+        help="series and data sets to run now, for example ASWD,Linear,knot (default: all)",
+    )
     reproduce.add_argument("--reading", default="reference", help="reference, paper or algorithm1 (default: %(default)s)")
     reproduce.add_argument("--dry-run", action="store_true", help="list the runs and estimate their time from the store; run nothing")
 
