@@ -14,7 +14,7 @@ from aswd.distances.workers import map_chunks, one_torch_thread, worker_count, w
 from tests.distances.small import small
 
 CPU = torch.device("cpu")
-SIZES = [(1, 300, 2, 200), (3, 70, 2, 40), (1, 300, 24, 200), (1, 9000, 24, 10)]
+SIZES = [(1, 300, 2, 200), (3, 70, 2, 40), (1, 300, 24, 200), (1, 9000, 24, 10), (1, 30000, 20, 7)]
 
 
 @pytest.fixture
@@ -85,6 +85,20 @@ def test_chunks_are_worked_on_in_several_threads_and_returned_in_order():
     assert len({ident for _, ident, *_ in results}) == 3
     assert not any(grad for _, _, grad, _ in results)
     assert {count for *_, count in results} == {1}  # a chunk starts no threads of its own
+
+
+def test_torch_uses_one_thread_in_every_thread(torch_threads):
+    torch_threads(2)
+    together = threading.Barrier(3)
+
+    def work(_):
+        torch.ones(100_000).add_(1)  # large enough for torch to ask for its number of threads
+        together.wait(10)
+        return torch.get_num_threads()
+
+    with workers(3):
+        assert map_chunks(work, range(3), CPU) == [1, 1, 1]
+        assert map_chunks(work, range(3), CPU) == [1, 1, 1]
 
 
 def test_a_failure_of_a_chunk_is_raised_and_the_next_call_works():
