@@ -178,6 +178,47 @@ def test_the_same_bits_in_many_dimensions(name, torch_threads):
         assert torch.equal(grad, results[0][1])
 
 
+@pytest.mark.parametrize("name", ["swd", "gswd_circular"])
+def test_the_same_bits_where_threads_share_passes_over_the_samples(name, torch_threads):
+    results = []
+    for count in (1, 2, 4):
+        torch_threads(count)
+        results.append(evaluated(name, 1, 3000, 300, 70))
+    for value, grad in results[1:]:
+        assert torch.equal(value, results[0][0])
+        assert torch.equal(grad, results[0][1])
+
+
+def test_a_value_that_is_not_finite_among_many():
+    x = torch.zeros(3000, 300)
+    distance = build("swd", num_projections=2, seed=0)
+    for bad in (torch.inf, torch.nan):
+        for at in (0, 1500, 2999):
+            x[at, 7] = bad
+            with workers(2), pytest.raises(ValueError, match=f"^x must be finite; got {bad}, and 1 of 900000 values are not finite$"):
+                distance(x, torch.zeros_like(x))
+            x[at, 7] = 0
+    assert distance(torch.full_like(x, 1e36), x) > 0  # although the sum is infinite
+
+
+@pytest.mark.parametrize("name", ["swd", "swd_lcv", "gswd_circular"])
+@pytest.mark.parametrize("size", [(50, 3, 20), (3000, 300, 4)], ids=str)
+def test_a_graph_that_is_kept_gives_the_same_gradient_again(name, size):
+    """The last backward pass through a graph scales gradients in their own memory."""
+    n, dim, count = size
+    x, y = torch.randn(n, dim, requires_grad=True), torch.randn(n, dim, requires_grad=True)
+    value = build(name, num_projections=count, seed=0)(x, y)
+    first = torch.autograd.grad(value, (x, y), retain_graph=True)
+    kept = [grad.clone() for grad in first]
+    doubled = torch.autograd.grad(2 * value, (x, y), retain_graph=True)
+    for i, again in enumerate(torch.autograd.grad(value, (x, y))):
+        assert torch.equal(first[i], kept[i])
+        assert torch.equal(doubled[i], 2 * kept[i])
+        assert torch.equal(again, kept[i])
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(value, (x, y))
+
+
 def test_a_distance_works_while_the_interpreter_exits():
     code = """
 import atexit, torch

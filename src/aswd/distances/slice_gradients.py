@@ -14,7 +14,9 @@ from aswd.distances.chunks import (
     SHARES,
     Chunk,
     RunningSum,
+    over_samples,
     sample_blocks,
+    scaled,
     split_slices,
     value_buffer,
 )
@@ -54,7 +56,7 @@ def cost_and_gradients(
             solve = _by_products if _splits_by_products(projection, directions) else _by_slices
             costs, grads = solve(projection, x, y, directions, plan, order, aggregation, weights, need)
             signed = zip(grads, (scale, -scale, scale), strict=True)
-            x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in signed)
+            x_grad, y_grad, theta_grad = (None if grad is None else scaled(grad, factor, in_place=True) for grad, factor in signed)
             sides = join_sides(x_grad, y_grad)
         value = costs.sum(1).div_(costs.shape[1]) if weights is None else torch.linalg.vecdot(weights, costs)
         return value, costs, sides, theta_grad
@@ -132,8 +134,22 @@ def _by_slices(
                 part[chunk.part, rows] = total
 
     map_chunks(solve, chunks, x.device)
-    grads = [None if part is None else part[0] if sums == 1 else part.sum(0) for part in parts]
-    return costs, [*grads, theta_grad]
+    return costs, [*(None if part is None else _sum(part) for part in parts), theta_grad]
+
+
+def _sum(parts: Tensor) -> Tensor:
+    """Sum of the partial sums ``[parts, R, N, D]``, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    total = torch.empty_like(parts[0])
+
+    def add(samples: slice) -> None:
+        some = torch.add(parts[0, :, samples], parts[1, :, samples], out=total[:, samples])
+        for part in parts[2:]:
+            some += part[:, samples]
+
+    over_samples(add, parts)
+    return total
 
 
 def _by_products(
@@ -242,7 +258,7 @@ def pull_back_slopes(
 
     def to_samples(block: tuple[int, slice]) -> None:
         row, samples = block
-        feature_grad[row, samples] = weigh_rows(slopes[row][:, samples], weighted[row])
+        weigh_rows(slopes[row][:, samples], weighted[row], out=feature_grad[row, samples])
 
     def to_slices(chunk: Chunk) -> None:
         rows, total = chunk.rows, RunningSum()
@@ -264,7 +280,7 @@ def pull_back_slopes(
     if parts is not None or need[1]:
         map_chunks(to_slices, chunks, features.device)
     if parts is not None:
-        feature_grad = parts[0] if sums == 1 else parts.sum(0)
+        feature_grad = _sum(parts)
     return feature_grad, theta_grad
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from aswd.distances.checks import check_seed
+from aswd.distances.chunks import over_samples
 
 
 class Streams:
@@ -80,7 +82,8 @@ class Streams:
     def sphere(self, count: int, dim: int) -> Tensor:
         """Directions uniform on the unit sphere of R^dim, ``[R, count, dim]``."""
         normal = self.normal(count, dim)
-        return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: newly allocated memory costs more
+        over_samples(lambda some: functional.normalize(normal[:, some], dim=-1, out=normal[:, some]), normal)  # in place: memory is slow
+        return normal
 
     def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor], dtype: torch.dtype | None = None) -> Tensor:
         out = torch.empty(self._count, *shape, device=self._device, dtype=dtype or self._dtype)
