@@ -17,6 +17,7 @@ _CHUNK_ELSEWHERE = 1 << 26  # values per chunk on other devices than a CPU
 NARROW_FEATURES = 16  # features up to this dimension are sliced without regard to the shape of matrix products
 MIN_SLICES = 64  # of a chunk of wider features: thinner products are slow
 SHARES = 8  # with fewer chunks of slices than this, products are split by samples
+_LONG = BLOCK // 2  # samples of a slice that is worth a chunk of its own
 _SUMS = 16  # partial sums of a gradient, at most
 KEPT = 1 << 23  # slopes that are kept at a time
 _SHARED = 1 << 18  # numbers of a share, at least
@@ -44,7 +45,9 @@ def split_slices(x: Tensor, y: Tensor, directions: Tensor, few: bool = False) ->
     if count <= most:  # whole replicas
         row_step = chunk_size(replicas, most // count)
         return [Chunk(slice(row, row + row_step), [slice(0, count)], 0) for row in range(0, replicas, row_step)]
-    if on_cpu:
+    if few and count < 8 * SHARES and max(x.shape[1], y.shape[1]) >= _LONG:
+        most = math.ceil(count / _SUMS)  # the kernel sorts such rows one by one
+    elif on_cpu:
         most = max(most, 8 if few or dim <= NARROW_FEATURES else MIN_SLICES)  # the kernel sorts eight rows at a time
     step = chunk_size(count, most) if count > 2 * most else most
     columns = [slice(start, min(start + step, count)) for start in range(0, count, step)]
@@ -78,7 +81,7 @@ def over_samples(function: Callable[[slice], object], values: Tensor) -> list:
     """``function`` of ranges of the samples of ``values [..., R, N, D]``, in threads where there are enough numbers."""
     count = values.shape[-2]
     step = math.ceil(count / shares(values))
-    return map_chunks(function, [slice(start, start + step) for start in range(0, count, step)], values.device)
+    return map_chunks(function, [slice(start, start + step) for start in reversed(range(0, count, step))], values.device)
 
 
 def scaled(values: Tensor, factor: Tensor | float, in_place: bool) -> Tensor:
