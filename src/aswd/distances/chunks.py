@@ -79,13 +79,17 @@ def shares(values: Tensor) -> int:
 
 def over_samples(function: Callable[[slice], object], values: Tensor) -> list:
     """``function`` of ranges of the samples of ``values [..., R, N, D]``, in threads where there are enough numbers."""
-    count = values.shape[-2]
-    step = math.ceil(count / shares(values))
+    count, parts = values.shape[-2], shares(values)
+    if parts == 1:
+        return [function(slice(None))]
+    step = math.ceil(count / parts)
     return map_chunks(function, [slice(start, start + step) for start in reversed(range(0, count, step))], values.device)
 
 
 def scaled(values: Tensor, factor: Tensor | float, in_place: bool) -> Tensor:
     """``factor * values``, ``[R, N, D]``, in memory of ``values`` or newly allocated; as fast as threads can."""
+    if shares(values) == 1:
+        return values.mul_(factor) if in_place else values * factor
     out = values if in_place else torch.empty_like(values)
     over_samples(lambda samples: torch.mul(values[:, samples], factor, out=out[:, samples]), values)
     return out
