@@ -40,6 +40,11 @@ class Directions:
         """Whether every direction is uniform on the sphere, alone."""
         return False
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all evaluations have the same directions."""
+        return False
+
     def drawing_sorts(self) -> int:
         """Rows of N values that are sorted to draw the directions."""
         return 0
@@ -102,6 +107,11 @@ class Uniform(Directions):
     def is_uniform(self) -> bool:
         """Not of subclasses."""
         return type(self) is Uniform
+
+    @property
+    def is_fixed(self) -> bool:
+        """Not of subclasses."""
+        return type(self) is Uniform and self._points.is_fixed(self.randomisation)
 
     def check_dim(self, dim: int) -> None:
         """Raise ``ValueError`` for a dimension in which there are no such directions."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.streams import Streams
+from aswd.distances.workers import threads_for
 
 Parameters = Mapping[str, Tensor]
 
@@ -49,7 +50,25 @@ def linear_layer(streams: Streams, fan_in: int, fan_out: int, prefix: str) -> di
 
 def apply_layer(x: Tensor, parameters: Parameters, prefix: str) -> Tensor:
     """``x W^T + b``, each replica with its own W and b."""
-    return torch.baddbmm(parameters[f"{prefix}bias"][..., None], parameters[f"{prefix}weight"], x.mT).mT
+    return _Affine.apply(x, parameters[f"{prefix}weight"], parameters[f"{prefix}bias"])
+
+
+class _Affine(torch.autograd.Function):
+    """A layer whose backward pass heeds the threads of a distance, as its forward pass does: torch's own, once started, keep the cores
+    busy for a while.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.baddbmm(bias[..., None], weight, x.mT).mT
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        need_x, need_weight, need_bias = ctx.needs_input_grad
+        with threads_for(x, learns=True):
+            return (weight.mT @ grad.mT).mT if need_x else None, grad.mT @ x if need_weight else None, grad.sum(1) if need_bias else None
 
 
 def join(*features: Tensor) -> Tensor:

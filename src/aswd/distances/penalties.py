@@ -70,7 +70,7 @@ class NormPenalty(Penalty):
         if self.penalty == 0:
             return s.theta.new_zeros(())
         size = self._size(s, s.x_features, s.x_weights) + self._size(s, s.y_features, s.y_weights)
-        return self._strength(s) * size
+        return self.strength(s.y) * size
 
     @property
     def closed_form(self) -> bool:
@@ -80,17 +80,17 @@ class NormPenalty(Penalty):
     def subtract_gradients(self, s: Slices, features: Tensor, features_grad: Tensor, theta_grad: Tensor | None) -> None:
         """Subtract the gradient with respect to the ``features`` of x and then y, which is zero at zero, in place."""
         norms, sizes = norm(features), (s.x_features.shape[1], s.y_features.shape[1])
-        strength = self._strength(s)[:, None] if self.penalty_relative else self.penalty
+        strength = self.strength(s.y)[:, None] if self.penalty_relative else self.penalty
         factor = norms.reciprocal().nan_to_num_(nan=math.nan, posinf=0)
         for side, its_norms, weights in zip(factor.split(sizes, 1), norms.split(sizes, 1), (s.x_weights, s.y_weights), strict=True):
             side *= strength * self._slope(its_norms, weights, s.order)
         features_grad.addcmul_(features, factor[..., None], value=-1)
 
-    def _strength(self, s: Slices) -> Tensor | float:
+    def strength(self, y: Tensor) -> Tensor | float:
         """lambda; per replica if it depends on y."""
         if not self.penalty_relative:
             return self.penalty
-        scale = s.y.abs().mean((1, 2))
+        scale = y.abs().mean((1, 2))
         return self.penalty / torch.where(scale == 0, 1, scale)
 
     def _size(self, s: Slices, features: Tensor, weights: Tensor | None) -> Tensor:

@@ -43,6 +43,10 @@ class PointSet(Part):
         if self.dim is not None and dim != self.dim:
             raise ValueError(f"{type(self).__name__} is a point set in dimension {self.dim}; got {dim}: use 'sobol' or 'halton'")
 
+    def is_fixed(self, randomisation: str) -> bool:
+        """Whether every draw is the same."""
+        return randomisation == "none"
+
     def draw(self, count: int, dim: int, streams: Streams, randomisation: str) -> Tensor:
         """Directions ``[R, count, dim]``."""
         self.check_dim(dim)
@@ -75,6 +79,9 @@ class Random(PointSet):
     """Independent directions."""
 
     randomisations = RANDOMISATIONS  # of no effect
+
+    def is_fixed(self, randomisation: str) -> bool:
+        return False
 
     def draw(self, count: int, dim: int, streams: Streams, randomisation: str) -> Tensor:
         return streams.sphere(count, dim)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from aswd.distances.checks import broadcast_lead, check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
+from aswd.distances.repeated import Repeated
 
 if TYPE_CHECKING:
     from aswd.distances.projections import Projection
@@ -128,3 +129,4 @@ class Slices(NamedTuple):
     x_weights: Tensor | None  # [R, N]
     y_weights: Tensor | None  # [R, M]
     order: float
+    repeated: Repeated | None = None  # for y under directions that do not change

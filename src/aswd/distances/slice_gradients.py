@@ -22,6 +22,7 @@ from aswd.distances.chunks import (
 )
 from aswd.distances.one_dimensional import Plan, quantile_plan, solve_rows
 from aswd.distances.projections import Linear, Projection, weigh_rows
+from aswd.distances.repeated import Repeated
 from aswd.distances.sorting import chunk_size, use_kernel
 from aswd.distances.workers import map_chunks, one_torch_thread
 
@@ -37,6 +38,7 @@ def cost_and_gradients(
     aggregation: Separable,
     weights: Tensor | None = None,
     need: tuple[bool, bool, bool] = (True, True, True),
+    repeated: Repeated | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """The mean over slices of a function of their costs, or the sum under ``weights [R, L]``, and its gradients, those in ``need``.
 
@@ -50,7 +52,7 @@ def cost_and_gradients(
         scale /= directions.shape[1]
     with one_torch_thread():
         if type(aggregation).each is Separable.each and suits_kernel(projection, x, directions, plan):
-            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale, weights)
+            costs, sides, theta_grad = kernel.sliced(x, y, directions, order, need, scale, weights, repeated)
             costs /= x.shape[1]
         else:
             solve = _by_products if _splits_by_products(projection, directions) else _by_slices

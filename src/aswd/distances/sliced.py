@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from aswd.distances.aggregations import Max, Mean
+from aswd.distances.ascent import ascend, suits_ascent
 from aswd.distances.calls import Calls
 from aswd.distances.checks import check_directions, check_order
 from aswd.distances.closed_form import has_closed_form, objective_gradients
@@ -20,6 +21,7 @@ from aswd.distances.parts import build_part
 from aswd.distances.penalties import Penalty
 from aswd.distances.problem import Problem, Slices
 from aswd.distances.projections import Linear, Projection
+from aswd.distances.repeated import Repeated
 from aswd.distances.slice_costs import Sorted
 from aswd.distances.slice_gradients import join_sides
 from aswd.distances.streams import Streams
@@ -89,6 +91,7 @@ class SlicedDistance(Calls):
             raise ValueError(f"aggregation {self.aggregation!r} needs slices of one direction each; got {self.slice_cost!r}")
         self.validate = validate
         self.learned = Learned()
+        self._repeated = Repeated()
         self.streams = Streams(seed)
 
     def check_dim(self, dim: int) -> None:
@@ -172,6 +175,7 @@ class SlicedDistance(Calls):
                 features = self._features(problem, parameters)
                 base = self._base(problem, parameters, streams, features) if given is None else given
                 s = self.slices(problem, parameters, features, self._theta(base, parameters) if searched else given)
+                s = s._replace(repeated=self._repeated if given is not None or self._is_fixed else None)
                 if not searched and isinstance(self.directions, Single):
                     s = self.slice_cost.selected(s, Max(), self.directions.num_directions)
                 if wanted == "plan":
@@ -181,6 +185,11 @@ class SlicedDistance(Calls):
                 if wanted == "projections":
                     return tuple(problem.result(self.projection.values(side, s.theta)) for side in features)
                 return problem.result(self._value(s, problem.n if self.reduction == "sum" else 1, self.root))
+
+    @property
+    def _is_fixed(self) -> bool:
+        """Whether nothing but the samples changes between calls."""
+        return self.maximised is None and (self.directions is None or self.directions.is_fixed)
 
     def _given(self, directions: Tensor | None, problem: Problem) -> Tensor | None:
         if directions is None:
@@ -215,11 +224,15 @@ class SlicedDistance(Calls):
         detached = problem.detach()
         # Copies: the graph of an earlier call may need the present values in its backward pass.
         moved = {name: parameters[name].clone() for name in self._maximised_names(parameters)}
-        warm = self.maximiser.warm_start
-        state = self.learned.adam_state(list(moved)) if warm else AdamState.zeros_like(moved)
+        state = self.learned.adam_state(list(moved)) if self.maximiser.warm_start else AdamState.zeros_like(moved)
         fixed = self._features(detached, parameters) if self.maximised == "directions" else None
         closed = has_closed_form(self)
         samples = join_sides(detached.x, detached.y) if closed else None
+        if suits_ascent(self, detached):
+            draw = (lambda: self._base(detached, parameters, streams)) if given is None else (lambda: given)
+            ascend(self, detached, samples, moved, state, draw)
+            self._keep(parameters, moved, state)
+            return
 
         def gradients(moving: dict[str, Tensor]) -> dict[str, Tensor]:
             current = {**parameters, **moving}
@@ -237,8 +250,12 @@ class SlicedDistance(Calls):
 
         constrain = self.directions.constrain if self.maximised == "directions" else lambda _: None
         self.maximiser.ascend(gradients, moved, state, constrain)
+        self._keep(parameters, moved, state)
+
+    def _keep(self, parameters: dict[str, Tensor], moved: dict[str, Tensor], state: AdamState) -> None:
+        """Put what the inner loop has moved in its place."""
         parameters.update(moved)
-        if warm:
+        if self.maximiser.warm_start:
             self.learned.update(moved, state)
 
     def _objective(self, problem: Problem, parameters: Parameters, features: tuple[Tensor, Tensor], base: Tensor | None) -> Tensor:

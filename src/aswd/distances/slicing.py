@@ -35,7 +35,7 @@ def mean_slice_cost(s: Slices, aggregation: Separable) -> Tensor:
     Differentiable with respect to features and directions: the gradient is computed together with the value, and backward only scales.
     """
     constants = s.x_weights, s.y_weights, s.projection, s.order
-    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, None, constants, aggregation)
+    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, None, constants, aggregation, s.repeated)
 
 
 def weighted_slice_cost(s: Slices, weights: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def weighted_slice_cost(s: Slices, weights: Tensor) -> Tensor:
     respect to the weights.
     """
     constants = s.x_weights, s.y_weights, s.projection, s.order
-    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, weights, constants, Mean())
+    return _WeightedSliceCost.apply(s.x_features, s.y_features, s.theta, weights, constants, Mean(), s.repeated)
 
 
 def slice_costs(s: Slices) -> Tensor:
@@ -56,9 +56,9 @@ def slice_costs(s: Slices) -> Tensor:
 
 class _WeightedSliceCost(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, y, directions, weights, constants, aggregation):
+    def forward(ctx, x, y, directions, weights, constants, aggregation, repeated):
         need = ctx.needs_input_grad[:3]
-        value, costs, sides, theta_grad = cost_and_gradients(x, y, directions, *constants, aggregation, weights, need)
+        value, costs, sides, theta_grad = cost_and_gradients(x, y, directions, *constants, aggregation, weights, need, repeated)
         n = x.shape[1] if need[0] else 0
         grads = sides[:, :n] if need[0] else None, sides[:, n:] if need[1] else None, theta_grad
         ctx.save_for_backward(x, y, directions, weights, *grads, costs if ctx.needs_input_grad[3] else None)
@@ -81,7 +81,7 @@ class _WeightedSliceCost(torch.autograd.Function):
             with one_torch_thread():
                 grads = [None if g is None else _scale_saved(g, grad) for g in (x_grad, y_grad, theta_grad)]
                 grads.append(None if costs is None else grad[:, None] * costs)
-        return *grads, None, None
+        return *grads, None, None, None
 
 
 _keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)

@@ -129,11 +129,19 @@ static void project(const float* x, std::int64_t row, const float* theta, std::i
   Floats columns[MAX_DIM];
   for (int k = 0; k < size; k++)
     for (int lane = 0; lane < LANES; lane++) columns[k][lane] = theta[(lane < count ? lane : count - 1) * size + k];
-  for (std::int64_t i = 0; i < n; i++) {
-    Floats sum = x[i] * columns[0];
-    for (int k = 1; k < size; k++) sum += x[k * row + i] * columns[k];
-    tile[i] = ordered((Ints)(sum + 0.0f));
-  }
+  const auto some = [&](std::int64_t i, auto samples) {
+    Floats sums[samples];
+#pragma GCC unroll 4
+    for (int j = 0; j < samples; j++) sums[j] = x[i + j] * columns[0];
+    for (int k = 1; k < size; k++)
+#pragma GCC unroll 4
+      for (int j = 0; j < samples; j++) sums[j] += x[k * row + i + j] * columns[k];
+#pragma GCC unroll 4
+    for (int j = 0; j < samples; j++) tile[i + j] = ordered((Ints)(sums[j] + 0.0f));
+  };
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4) some(i, std::integral_constant<int, 4>{});
+  for (; i < n; i++) some(i, std::integral_constant<int, 1>{});
   for (std::int64_t i = n; i < padded_length(n); i++) tile[i] = Ints{} + INT32_MAX;
 }
 
@@ -169,33 +177,46 @@ static void pull_back(const float* slopes, std::int64_t stride, std::int64_t cou
 }
 
 // grad[lane][k] += scale * weight * sum over samples of slope * x[k], with samples [dim][stride]. The order of the sum is the same with
-// every width of registers.
-static void weigh(const float* slopes, std::int64_t stride, std::int64_t count, int dim, const double* x, double scale, const float* weights,
+// every width of registers: sixteen sums of float, which are added in double precision after every SUMMED samples.
+static void weigh(const float* slopes, std::int64_t stride, std::int64_t count, int dim, const float* x, double scale, const float* weights,
                   float* grad) {
-  for (int lane = 0; lane < count; lane++)
-    for (int first = 0; first < dim; first += 4) {
-      const int size = dim - first < 4 ? dim - first : 4;
-      Eight sum[4] = {};
-      for (std::int64_t i = 0; i < stride; i += 8) {
-        EightFloats narrow;
-        std::memcpy(&narrow, slopes + lane * stride + i, sizeof(narrow));
-        const Eight slope = __builtin_convertvector(narrow, Eight);
-        for (int k = 0; k < size; k++) sum[k] += slope * *reinterpret_cast<const Eight*>(x + (first + k) * stride + i);
+  constexpr int SOME = 4;  // lanes and coordinates at a time
+  constexpr std::int64_t SUMMED = 512;
+  for (int lane = 0; lane < count; lane += SOME)
+    for (int k = 0; k < dim; k += SOME) {
+      const int lanes = count - lane < SOME ? static_cast<int>(count - lane) : SOME, columns = dim - k < SOME ? dim - k : SOME;
+      double totals[SOME][SOME] = {};
+      for (std::int64_t first = 0; first < stride; first += SUMMED) {
+        const std::int64_t end = first + SUMMED < stride ? first + SUMMED : stride;
+        Sixteen sums[SOME][SOME] = {};
+        for (std::int64_t i = first; i < end; i += 16) {
+          Sixteen slope[SOME];
+#pragma GCC unroll 4
+          for (int l = 0; l < SOME; l++) std::memcpy(&slope[l], slopes + (lane + (l < lanes ? l : 0)) * stride + i, sizeof(Sixteen));
+#pragma GCC unroll 4
+          for (int c = 0; c < SOME; c++) {
+            Sixteen column;
+            std::memcpy(&column, x + (k + (c < columns ? c : 0)) * stride + i, sizeof(Sixteen));
+#pragma GCC unroll 4
+            for (int l = 0; l < SOME; l++) sums[l][c] += slope[l] * column;
+          }
+        }
+        for (int l = 0; l < SOME; l++)
+          for (int c = 0; c < SOME; c++)
+            for (int j = 0; j < 16; j++) totals[l][c] += sums[l][c][j];
       }
-      for (int k = 0; k < size; k++) {
-        double total = 0;
-        for (int j = 0; j < 8; j++) total += sum[k][j];
-        grad[lane * dim + first + k] += static_cast<float>((weights ? scale * weights[lane] : scale) * total);
-      }
+      for (int l = 0; l < lanes; l++)
+        for (int c = 0; c < columns; c++)
+          grad[(lane + l) * dim + k + c] += static_cast<float>((weights ? scale * weights[lane + l] : scale) * totals[l][c]);
     }
 }
 
-// Samples in double precision, [dim][stride] with zeros beyond n, in memory of this thread.
-static const double* widen(const float* x, std::int64_t row, std::int64_t n, int dim, std::int64_t stride, int which) {
-  double* wide = reinterpret_cast<double*>(scratch(which, dim * stride * sizeof(double)));
+// Samples [dim][stride] with zeros beyond n, in memory of this thread.
+static const float* pad(const float* x, std::int64_t row, std::int64_t n, int dim, std::int64_t stride, int which) {
+  float* padded = reinterpret_cast<float*>(scratch(which, dim * stride * sizeof(float)));
   for (int k = 0; k < dim; k++)
-    for (std::int64_t i = 0; i < stride; i++) wide[k * stride + i] = i < n ? x[k * row + i] : 0.0;
-  return wide;
+    for (std::int64_t i = 0; i < stride; i++) padded[k * stride + i] = i < n ? x[k * row + i] : 0.0f;
+  return padded;
 }
 
 // The coordinates of a sample next to each other, in fours, in memory of this thread.
@@ -230,7 +251,7 @@ static void sliced(Sliced& s) {
   const bool both = s.theta_grad || s.lifted;
   Ranked x_side(0, n, s.x_parts || s.x_slopes || both), y_side(1, n, s.y_parts || s.y_slopes || both);
   float* slopes = reinterpret_cast<float*>(scratch(9, LANES * stride * sizeof(float)));
-  for (std::int64_t next; (next = s.next.fetch_add(1)) < s.replicas * units;) {
+  for (std::int64_t next; (next = s.items.take()) >= 0;) {
     const std::int64_t replica = next / units, first = next % units * s.unit;
     const std::int64_t last = first + s.unit < s.slices ? first + s.unit : s.slices;
     const float *x = s.x.values + replica * s.x.replica, *y = s.y.values + replica * s.y.replica;
@@ -238,8 +259,8 @@ static void sliced(Sliced& s) {
     float* y_part = s.y_parts ? s.y_parts + next * part : nullptr;
     if (x_part) std::memset(x_part, 0, part * sizeof(float));
     if (y_part) std::memset(y_part, 0, part * sizeof(float));
-    const double* x_wide = s.theta_grad ? widen(x, s.x.row, n, s.dim, stride, 7) : nullptr;
-    const double* y_wide = s.theta_grad ? widen(y, s.y.row, n, s.dim, stride, 8) : nullptr;
+    const float* x_padded = s.theta_grad ? pad(x, s.x.row, n, s.dim, stride, 7) : nullptr;
+    const float* y_padded = s.theta_grad ? pad(y, s.y.row, n, s.dim, stride, 8) : nullptr;
     const Four* x_rows = s.lifted ? interleave(x, s.x.row, n, s.dim, 7) : nullptr;
     const Four* y_rows = s.lifted ? interleave(y, s.y.row, n, s.dim, 8) : nullptr;
     for (std::int64_t slice = first; slice < last; slice += LANES) {
@@ -247,24 +268,28 @@ static void sliced(Sliced& s) {
       const float *theta = s.theta + at * s.dim, *weights = s.weights ? s.weights + at : nullptr;
       float* theta_grad = s.theta_grad ? s.theta_grad + at * s.dim : nullptr;
       project(x, s.x.row, theta, count, n, s.dim, x_side.tile);
-      project(y, s.y.row, theta, count, n, s.dim, y_side.tile);
       x_side.sort(count, n);
-      y_side.sort(count, n);
+      float* const y_kept = s.y_sorted ? s.y_sorted + replica * s.kept() + slice * n : nullptr;
+      if (!s.y_known) {
+        project(y, s.y.row, theta, count, n, s.dim, y_side.tile);
+        y_side.sort(count, n);
+        if (y_kept) std::memcpy(y_kept, y_side.values, n * BYTES);
+      }
       if (s.lifted) {
         lift(x_side, y_side, count, n, s.dim, x_rows, y_rows, s.order, s.costs + at);
         continue;
       }
-      compare(x_side.values, y_side.values, n, s.order, s.costs + at, count);
+      compare(x_side.values, s.y_known ? y_kept : y_side.values, n, s.order, s.costs + at, count);
       if (theta_grad) std::memset(theta_grad, 0, count * s.dim * sizeof(float));
-      const auto carry = [&](const Ranked& side, float* grad, float* kept, const double* wide, double scale) {
+      const auto carry = [&](const Ranked& side, float* grad, float* kept, const float* padded, double scale) {
         if (kept) scatter(x_side.values, side, count, n, kept + at * n, n);
         if (!grad && !theta_grad) return;
         scatter(x_side.values, side, count, n, slopes, stride);
         if (grad) pull_back(slopes, stride, count, s.dim, theta, weights, grad);
-        if (theta_grad) weigh(slopes, stride, count, s.dim, wide, scale, weights, theta_grad);
+        if (theta_grad) weigh(slopes, stride, count, s.dim, padded, scale, weights, theta_grad);
       };
-      carry(x_side, x_part, s.x_slopes, x_wide, s.scale);
-      carry(y_side, y_part, s.y_slopes, y_wide, -s.scale);
+      carry(x_side, x_part, s.x_slopes, x_padded, s.scale);
+      carry(y_side, y_part, s.y_slopes, y_padded, -s.scale);
     }
   }
 }

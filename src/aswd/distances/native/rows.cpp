@@ -1,5 +1,6 @@
 // Optimal transport on the line for many rows of float32, in one call without the interpreter's lock: sort both sides, compare ranks, and
-// carry the slopes of the cost back to the positions of the samples. kernel.py calls it; where it cannot be built, numpy does the same.
+// carry the slopes of the cost back to the positions of the samples; around it the inner loop of the ASWD. kernel.py calls it; where it
+// cannot be built, numpy and torch do the same.
 
 #include <pthread.h>
 
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 
 #if !defined(__x86_64__) || !defined(__GNUC__) || defined(__clang__)
 #error "written for GCC on x86-64; elsewhere numpy sorts"
@@ -25,14 +27,17 @@
 namespace {
 
 constexpr int POSITION_BITS = 20;  // of a key's 52; 32 are the value
-constexpr int MAX_DIM = 16;
+constexpr int MAX_DIM = 32;
 
 typedef float Four __attribute__((vector_size(16)));
 typedef float EightFloats __attribute__((vector_size(32)));
+typedef float Sixteen __attribute__((vector_size(64)));
 typedef double Eight __attribute__((vector_size(64)));
 
 // The networks sort multiples of eight elements.
 std::int64_t padded_length(std::int64_t n) { return (n + 7) / 8 * 8; }
+
+#include "pool.inl"
 
 // Samples [replicas][dim][samples], with the distances between replicas and between coordinates.
 struct Side {
@@ -40,7 +45,7 @@ struct Side {
   std::int64_t replica, row;
 };
 
-// Slices of replicas of two sets of samples; several threads take units of slices from `next`, until there are no more.
+// Slices of replicas of two sets of samples; several threads take units of slices from `items`, until there are no more.
 struct Sliced {
   Side x, y;
   const float* theta;    // [replicas][slices][dim]
@@ -52,13 +57,16 @@ struct Sliced {
   float *x_parts, *y_parts;  // [replicas][units][dim][stride]: sums of slope * theta; or null
   float* theta_grad;         // [replicas][slices][dim]: sums over samples of slope * (x - y); or null
   float *x_slopes, *y_slopes;  // [replicas][slices][samples]: the slopes themselves, both with the sign of x's; or null
+  float* y_sorted;             // [replicas][slices up to a multiple of 16][samples], tile by tile: values of y; or null
+  bool y_known;                // whether they are there, or are to be written
   bool lifted;                 // costs are sums of |x - y|^order between the samples that are matched, and there are no other outputs
   double scale;                // of the gradients
   bool wide;                   // registers
-  std::atomic<std::int64_t> next{0};
+  Items items{};
 
   std::int64_t units() const { return (slices + unit - 1) / unit; }
   std::int64_t stride() const { return (samples + 15) / 16 * 16; }  // whole registers and cache lines
+  std::int64_t kept() const { return (slices + 15) / 16 * 16 * samples; }
   std::int64_t part() const { return dim * stride(); }
 };
 
@@ -68,7 +76,7 @@ char* scratch(int which, std::int64_t bytes) {
     std::unique_ptr<char[]> memory;
     std::int64_t size = 0;
   };
-  static thread_local Buffer buffers[12];
+  static thread_local Buffer buffers[16];
   Buffer& kept = buffers[which];
   if (kept.size < bytes + 64) kept.memory.reset(new char[kept.size = bytes + 64]);
   const auto address = reinterpret_cast<std::uintptr_t>(kept.memory.get());
@@ -76,7 +84,6 @@ char* scratch(int which, std::int64_t bytes) {
 }
 
 #include "digits.inl"
-#include "pool.inl"
 
 #pragma GCC push_options
 #pragma GCC target("avx2")
@@ -114,13 +121,13 @@ std::int64_t sorted_alone(std::int64_t rows, std::int64_t n, bool keep_u, bool k
   return keep_u && keep_v ? rows : rows % 8 <= 4 ? rows % 8 : 0;
 }
 
-// Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `next`.
+// Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `items`.
 struct Sums {
   static constexpr std::int64_t BLOCK = 128;
   const Sliced& s;
   float *x_grad, *y_grad;  // [replicas][dim][row]; or null
   std::int64_t row;
-  std::atomic<std::int64_t> next{0};
+  Items items{};
 
   std::int64_t blocks() const { return (s.samples + BLOCK - 1) / BLOCK; }
   std::int64_t count() const { return s.replicas * blocks() * 2; }
@@ -128,7 +135,7 @@ struct Sums {
   void work() {
     const std::int64_t units = s.units();
     float sums[BLOCK];
-    for (std::int64_t item; (item = next.fetch_add(1)) < count();) {
+    for (std::int64_t item; (item = items.take()) >= 0;) {
       const std::int64_t replica = item / (2 * blocks()), first = item % blocks() * BLOCK, size = std::min(BLOCK, s.samples - first);
       const bool is_y = item / blocks() % 2;
       float* grad = is_y ? y_grad : x_grad;
@@ -150,7 +157,7 @@ struct Sums {
 extern "C" {
 
 // Version of these functions: kernel.py uses no library of another one.
-int aswd_interface() { return 3; }
+int aswd_interface() { return 5; }
 
 // Width in bytes of the widest registers that this processor has: 64, 32, or 0 where the functions below must not be called.
 int aswd_register_bytes() { return has_avx512() ? 64 : __builtin_cpu_supports("avx2") ? 32 : 0; }
@@ -177,30 +184,35 @@ void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double or
 void aswd_sliced(const float* x, std::int64_t x_replica, std::int64_t x_row, const float* y, std::int64_t y_replica, std::int64_t y_row,
                  const float* theta, const float* weights, std::int64_t replicas, std::int64_t samples, std::int64_t slices, std::int64_t unit, int dim,
                  double order, double scale, float* costs, float* x_grad, float* y_grad, std::int64_t row, float* theta_grad,
-                 float* x_slopes, float* y_slopes, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
+                 float* x_slopes, float* y_slopes, float* y_sorted, int y_known, int lifted, std::int64_t most, std::int64_t threads, int bytes) {
   Sliced s{{x, x_replica, x_row}, {y, y_replica, y_row}, theta, weights, replicas, samples, slices, unit, dim, order, costs};
-  s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
+  s.y_known = y_known != 0, s.lifted = lifted != 0, s.scale = scale, s.wide = wide(samples, bytes);
   const std::int64_t parts = s.units() * s.part(), sides = (x_grad ? 1 : 0) + (y_grad ? 1 : 0);
   const std::int64_t group = sides ? std::max<std::int64_t>(1, std::min(replicas, most / (parts * sides))) : replicas;
   if (x_grad) s.x_parts = reinterpret_cast<float*>(scratch(10, group * parts * sizeof(float)));
   if (y_grad) s.y_parts = reinterpret_cast<float*>(scratch(11, group * parts * sizeof(float)));
   for (std::int64_t first = 0; first < replicas; first += group) {
-    s.replicas = std::min(group, replicas - first), s.next = 0;
+    s.replicas = std::min(group, replicas - first);
     s.x.values = x + first * x_replica, s.y.values = y + first * y_replica;
     s.theta = theta + first * slices * dim, s.costs = costs + first * slices;
     s.weights = weights ? weights + first * slices : nullptr;
     s.theta_grad = theta_grad ? theta_grad + first * slices * dim : nullptr;
     s.x_slopes = x_slopes ? x_slopes + first * slices * samples : nullptr;
     s.y_slopes = y_slopes ? y_slopes + first * slices * samples : nullptr;
+    s.y_sorted = y_sorted ? y_sorted + first * s.kept() : nullptr;
     const auto work = [](void* given) {
       Sliced& s = *static_cast<Sliced*>(given);
       s.wide ? avx512::sliced(s) : avx2::sliced(s);
     };
+    s.items.begin(s.replicas * s.units(), threads);
     pool().run(std::min(threads, s.replicas * s.units()), work, &s);
     if (!sides) continue;
     Sums sums{s, x_grad ? x_grad + first * dim * row : nullptr, y_grad ? y_grad + first * dim * row : nullptr, row};
     const std::int64_t worth = s.replicas * parts * sides / 16384;  // less is not worth to share
+    sums.items.begin(sums.count(), threads);
     pool().run(std::min({threads, sums.count(), worth}), [](void* given) { static_cast<Sums*>(given)->work(); }, &sums);
   }
 }
 }
+
+#include "ascent.inl"
