@@ -199,6 +199,8 @@ def test_leading_dimensions(name):
     assert torch.equal(values.flatten(), small(name)(x.flatten(0, 1), y.flatten(0, 1)))
     one_target = small(name)(x, y[0, 0])
     assert torch.equal(one_target, small(name)(x, y[0, 0].expand_as(y)))
+    x, y = x.flatten(0, 1), y[0, 0][: len(x.flatten(0, 1))]  # as many replicas as samples of the target
+    assert torch.equal(small(name)(x, y), small(name)(x, y.expand(len(x), *y.shape)))
 
 
 def test_nothing_learned_is_handed_out(name):

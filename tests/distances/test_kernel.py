@@ -69,7 +69,7 @@ def crowded_rows(kind, count, n):
 
 @compiled
 @pytest.mark.usefixtures("register_bytes")
-@pytest.mark.parametrize("n", [2, 100, 512, 513, 8192])
+@pytest.mark.parametrize("n", [2, 100, 512, 513, 8192, 8193, 30_000])
 @pytest.mark.parametrize(
     "kind",
     ["normal", "heavy tails", "an outlier", "neighbouring floats", "clusters", "denormal", "constant", "largest", "falling"],
@@ -85,7 +85,7 @@ def test_values_that_are_close_are_sorted_as_by_torch(kind, n):
 @compiled
 @pytest.mark.usefixtures("register_bytes")
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0])
-@pytest.mark.parametrize("n", [1, 9, 500, 2000])
+@pytest.mark.parametrize("n", [1, 9, 500, 2000, 8195])
 def test_costs_and_slopes_agree_with_float64(n, order):
     torch.manual_seed(1)
     u, v = torch.randn(19, n), torch.randn(19, n) + 0.5
@@ -100,6 +100,20 @@ def test_costs_and_slopes_agree_with_float64(n, order):
     scale = plan.slope_scale(n, order)
     for slope, grad, sign in zip(slopes, grads, (1, -1), strict=True):
         torch.testing.assert_close(sign * scale * slope.double(), grad, rtol=1e-3, atol=2e-5 / n)
+
+
+@compiled
+@pytest.mark.parametrize("order", [1.0, 2.0, 2.5])
+def test_long_rows_have_the_same_bits_alone_and_side_by_side(order):
+    """Few of them are sorted by their digits, many in the lanes of registers."""
+    u, v = rows_of(13, 9001, seed=3), rows_of(13, 9001, seed=4)
+    for need_u, need_v in [(True, False), (False, True), (True, True), (False, False)]:
+        together, alone = (u.clone(), v.clone()), (u.clone(), v.clone())
+        costs = kernel.solve(*together, order, need_u, need_v)
+        each = [kernel.solve(alone[0][i : i + 1], alone[1][i : i + 1], order, need_u, need_v) for i in range(len(u))]
+        torch.testing.assert_close(torch.cat(each), costs, rtol=0, atol=0, equal_nan=True)
+        for one, other in zip(alone, together, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 @compiled

@@ -14,7 +14,7 @@ from aswd.distances.workers import map_chunks, one_torch_thread, worker_count, w
 from tests.distances.small import small
 
 CPU = torch.device("cpu")
-SIZES = [(1, 300, 2, 200), (3, 70, 2, 40), (1, 300, 24, 200), (1, 9000, 24, 10)]
+SIZES = [(1, 300, 2, 200), (3, 70, 2, 40), (1, 300, 24, 200), (1, 9000, 24, 10), (1, 40000, 20, 7)]
 
 
 @pytest.fixture
@@ -85,6 +85,20 @@ def test_chunks_are_worked_on_in_several_threads_and_returned_in_order():
     assert len({ident for _, ident, *_ in results}) == 3
     assert not any(grad for _, _, grad, _ in results)
     assert {count for *_, count in results} == {1}  # a chunk starts no threads of its own
+
+
+def test_torch_uses_one_thread_in_every_thread(torch_threads):
+    torch_threads(2)
+    together = threading.Barrier(3)
+
+    def work(_):
+        torch.ones(100_000).add_(1)  # large enough for torch to ask for its number of threads
+        together.wait(10)
+        return torch.get_num_threads()
+
+    with workers(3):
+        assert map_chunks(work, range(3), CPU) == [1, 1, 1]
+        assert map_chunks(work, range(3), CPU) == [1, 1, 1]
 
 
 def test_a_failure_of_a_chunk_is_raised_and_the_next_call_works():
@@ -162,6 +176,47 @@ def test_the_same_bits_in_many_dimensions(name, torch_threads):
     for value, grad in results[1:]:
         assert torch.equal(value, results[0][0])
         assert torch.equal(grad, results[0][1])
+
+
+@pytest.mark.parametrize("name", ["swd", "gswd_circular"])
+def test_the_same_bits_where_threads_share_passes_over_the_samples(name, torch_threads):
+    results = []
+    for count in (1, 2, 4):
+        torch_threads(count)
+        results.append(evaluated(name, 1, 3000, 300, 70))
+    for value, grad in results[1:]:
+        assert torch.equal(value, results[0][0])
+        assert torch.equal(grad, results[0][1])
+
+
+def test_a_value_that_is_not_finite_among_many():
+    x = torch.zeros(3000, 300)
+    distance = build("swd", num_projections=2, seed=0)
+    for bad in (torch.inf, torch.nan):
+        for at in (0, 1500, 2999):
+            x[at, 7] = bad
+            with workers(2), pytest.raises(ValueError, match=f"^x must be finite; got {bad}, and 1 of 900000 values are not finite$"):
+                distance(x, torch.zeros_like(x))
+            x[at, 7] = 0
+    assert distance(torch.full_like(x, 1e36), x) > 0  # although the sum is infinite
+
+
+@pytest.mark.parametrize("name", ["swd", "swd_lcv", "gswd_circular"])
+@pytest.mark.parametrize("size", [(50, 3, 20), (3000, 300, 4)], ids=str)
+def test_a_graph_that_is_kept_gives_the_same_gradient_again(name, size):
+    """The last backward pass through a graph scales gradients in their own memory."""
+    n, dim, count = size
+    x, y = torch.randn(n, dim, requires_grad=True), torch.randn(n, dim, requires_grad=True)
+    value = build(name, num_projections=count, seed=0)(x, y)
+    first = torch.autograd.grad(value, (x, y), retain_graph=True)
+    kept = [grad.clone() for grad in first]
+    doubled = torch.autograd.grad(2 * value, (x, y), retain_graph=True)
+    for i, again in enumerate(torch.autograd.grad(value, (x, y))):
+        assert torch.equal(first[i], kept[i])
+        assert torch.equal(doubled[i], 2 * kept[i])
+        assert torch.equal(again, kept[i])
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(value, (x, y))
 
 
 def test_a_distance_works_while_the_interpreter_exits():

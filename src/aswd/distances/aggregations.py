@@ -36,7 +36,8 @@ class Aggregation(Part):
 
     def distance(self, value: Tensor, count: int, samples: float, order: float, root: bool) -> Tensor:
         """The distance (or its k-th power) from the value of A over ``count`` slices, scaled by ``samples``."""
-        return safe_root(value * samples, order) if root else value * samples
+        value = value if samples == 1 else value * samples
+        return safe_root(value, order) if root else value
 
 
 class Separable(Aggregation):

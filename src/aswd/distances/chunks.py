@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from aswd.distances.sorting import BLOCK, chunk_size
+from aswd.distances.workers import map_chunks
 
 _CHUNK_ELSEWHERE = 1 << 26  # values per chunk on other devices than a CPU
 NARROW_FEATURES = 16  # features up to this dimension are sliced without regard to the shape of matrix products
 MIN_SLICES = 64  # of a chunk of wider features: thinner products are slow
 SHARES = 8  # with fewer chunks of slices than this, products are split by samples
+_LONG = BLOCK // 2  # samples of a slice that is worth a chunk of its own
 _SUMS = 16  # partial sums of a gradient, at most
 KEPT = 1 << 23  # slopes that are kept at a time
+_SHARED = 1 << 18  # numbers of a share, at least
 
 
 class Chunk(NamedTuple):
@@ -42,7 +45,9 @@ def split_slices(x: Tensor, y: Tensor, directions: Tensor, few: bool = False) ->
     if count <= most:  # whole replicas
         row_step = chunk_size(replicas, most // count)
         return [Chunk(slice(row, row + row_step), [slice(0, count)], 0) for row in range(0, replicas, row_step)]
-    if on_cpu:
+    if few and count < 8 * SHARES and max(x.shape[1], y.shape[1]) >= _LONG:
+        most = math.ceil(count / _SUMS)  # the kernel sorts such rows one by one
+    elif on_cpu:
         most = max(most, 8 if few or dim <= NARROW_FEATURES else MIN_SLICES)  # the kernel sorts eight rows at a time
     step = chunk_size(count, most) if count > 2 * most else most
     columns = [slice(start, min(start + step, count)) for start in range(0, count, step)]
@@ -65,6 +70,29 @@ def sample_blocks(features: Tensor, directions: Tensor) -> list[slice]:
     least = 128 if dim > NARROW_FEATURES else 2048
     step = chunk_size(count, max(least, min(math.ceil(count / _SUMS), BLOCK * SHARES // directions.shape[1])))
     return [slice(start, start + step) for start in range(0, count, step)]
+
+
+def shares(values: Tensor) -> int:
+    """Number of parts for threads to pass over all ``values`` once."""
+    return max(1, min(_SUMS, values.numel() // _SHARED)) if values.device.type == "cpu" else 1
+
+
+def over_samples(function: Callable[[slice], object], values: Tensor) -> list:
+    """``function`` of ranges of the samples of ``values [..., R, N, D]``, in threads where there are enough numbers."""
+    count, parts = values.shape[-2], shares(values)
+    if parts == 1:
+        return [function(slice(None))]
+    step = math.ceil(count / parts)
+    return map_chunks(function, [slice(start, start + step) for start in reversed(range(0, count, step))], values.device)
+
+
+def scaled(values: Tensor, factor: Tensor | float, in_place: bool) -> Tensor:
+    """``factor * values``, ``[R, N, D]``, in memory of ``values`` or newly allocated; as fast as threads can."""
+    if shares(values) == 1:
+        return values.mul_(factor) if in_place else values * factor
+    out = values if in_place else torch.empty_like(values)
+    over_samples(lambda samples: torch.mul(values[:, samples], factor, out=out[:, samples]), values)
+    return out
 
 
 class RunningSum:

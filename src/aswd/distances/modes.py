@@ -39,4 +39,6 @@ def _is_transformed(tensor: torch.Tensor) -> bool:
 
 def without_autocast(device: torch.device) -> AbstractContextManager:
     """Context in which operations keep the dtypes of their tensors, also under autocast."""
-    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
+    if device.type == "meta" or not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)

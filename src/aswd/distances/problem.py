@@ -19,16 +19,9 @@ if TYPE_CHECKING:
 NARROW = 32  # up to this dimension the memory layout of the samples decides the speed of matrix products with them
 
 
-class _SamplesLast(torch.autograd.Function):
+def _samples_last(samples: Tensor) -> Tensor:
     """The same values with samples on the contiguous axis, as vectorised kernels need it; gradients are not copied back."""
-
-    @staticmethod
-    def forward(ctx, samples: Tensor) -> Tensor:
-        return samples.mT.contiguous().mT.view_as(samples)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> Tensor:
-        return grad
+    return samples.mT.contiguous().mT
 
 
 @dataclass
@@ -83,9 +76,11 @@ class Problem:
             if tensor is None:
                 return None
             tensor = tensor.to(compute) if kept == 2 else normalise_weights(tensor, compute)
-            tensor = tensor.expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
-            if kept == 2 and tensor.shape[-1] <= NARROW:
-                tensor = _SamplesLast.apply(tensor)
+            narrow = kept == 2 and tensor.shape[-1] <= NARROW
+            if not narrow or len(lead) != 1 or tensor.shape[:-2] != lead:  # otherwise it would change nothing, and take time
+                tensor = tensor.expand(*lead, *tensor.shape[-kept:]).reshape(-1, *tensor.shape[-kept:])
+            if narrow:
+                tensor = _samples_last(tensor)
             return tensor.clone() if copy else tensor
 
         return cls(flat(x, 2), flat(y, 2), flat(x_weights, 1), flat(y_weights, 1), lead, dtype, look_inside)
@@ -116,7 +111,9 @@ class Problem:
 
     def result(self, value: Tensor) -> Tensor:
         """``value [R, ...]`` with the caller's leading dimensions and dtype."""
-        return value.reshape((*self.lead, *value.shape[1:])).to(self.dtype)
+        if len(self.lead) != 1:
+            value = value.reshape((*self.lead, *value.shape[1:]))
+        return value.to(self.dtype)
 
 
 class Slices(NamedTuple):

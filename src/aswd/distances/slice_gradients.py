@@ -14,7 +14,9 @@ from aswd.distances.chunks import (
     SHARES,
     Chunk,
     RunningSum,
+    over_samples,
     sample_blocks,
+    scaled,
     split_slices,
     value_buffer,
 )
@@ -54,10 +56,9 @@ def cost_and_gradients(
             costs /= x.shape[1]
         else:
             solve = _by_products if _splits_by_products(projection, directions) else _by_slices
-            costs, grads = solve(projection, x, y, directions, plan, order, aggregation, weights, need)
-            signed = zip(grads, (scale, -scale, scale), strict=True)
-            x_grad, y_grad, theta_grad = (None if grad is None else grad.mul_(factor) for grad, factor in signed)
-            sides = join_sides(x_grad, y_grad)
+            costs, grads, theta_grad = solve(projection, x, y, directions, plan, order, aggregation, weights, need, (scale, -scale))
+            theta_grad = None if theta_grad is None else scaled(theta_grad, scale, in_place=True)
+            sides = join_sides(*grads)
         value = costs.sum(1).div_(costs.shape[1]) if weights is None else torch.linalg.vecdot(weights, costs)
         return value, costs, sides, theta_grad
 
@@ -95,9 +96,10 @@ def _by_slices(
     aggregation: Separable,
     weights: Tensor | None,
     need: tuple[bool, bool, bool],
-) -> tuple[Tensor, list[Tensor | None]]:
-    """A function of the cost of every slice, ``[R, L]``, and the gradients of its weighted sum, but for :meth:`Plan.slope_scale`; y's
-    negated.
+    scales: tuple[float, float],
+) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
+    """A function of the cost of every slice, ``[R, L]``; the gradients of its weighted sum with respect to both sides, of which ``scales``
+    are the common factors; and that with respect to directions, but for :meth:`Plan.slope_scale`.
     """
     need_x, need_y, need_directions = need
     need_u, need_v = need_x or need_directions, need_y or need_directions
@@ -134,8 +136,23 @@ def _by_slices(
                 part[chunk.part, rows] = total
 
     map_chunks(solve, chunks, x.device)
-    grads = [None if part is None else part[0] if sums == 1 else part.sum(0) for part in parts]
-    return costs, [*grads, theta_grad]
+    return costs, [None if part is None else _sum(part, scale) for part, scale in zip(parts, scales, strict=True)], theta_grad
+
+
+def _sum(parts: Tensor, scale: float = 1.0) -> Tensor:
+    """``scale`` times the sum of the partial sums ``[parts, R, N, D]``, in their order."""
+    if len(parts) == 1:
+        return parts[0] if scale == 1 else scaled(parts[0], scale, in_place=True)
+    total = torch.empty_like(parts[0])
+
+    def add(samples: slice) -> None:
+        some = torch.add(parts[0, :, samples], parts[1, :, samples], out=total[:, samples])
+        for part in parts[2:]:
+            some += part[:, samples]
+        some *= scale
+
+    over_samples(add, parts)
+    return total
 
 
 def _by_products(
@@ -148,7 +165,8 @@ def _by_products(
     aggregation: Separable,
     weights: Tensor | None,
     need: tuple[bool, bool, bool],
-) -> tuple[Tensor, list[Tensor | None]]:
+    scales: tuple[float, float],
+) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
     """As :func:`_by_slices`."""
     need_x, need_y, need_directions = need
     needs = need_x or need_directions, need_y or need_directions
@@ -159,14 +177,19 @@ def _by_products(
         cost, slopes = solve_all(projection, x, y, theta, plan, order, needs, reuse=True)
         cost, factor = _each(aggregation, cost, order, None if weights is None else weights[:, start : start + step])
         costs.append(cost)
-        of_theta = RunningSum()
-        for side, kept, needed, total, sign in zip((x, y), slopes, (need_x, need_y), sums, (1, -1), strict=True):
+        of_theta, at_once = RunningSum(), step == directions.shape[1]
+        for side, kept, needed, total, scale, sign in zip((x, y), slopes, (need_x, need_y), sums, scales, (1, -1), strict=True):
             if kept is not None:
-                part, theta_part = pull_back_slopes(projection, side, theta, kept, factor, (needed, need_directions))
+                part, theta_part = pull_back_slopes(
+                    projection, side, theta, kept, factor, (needed, need_directions), scale if at_once else 1.0
+                )
                 total.add(part)
                 of_theta.add(None if theta_part is None else theta_part.mul_(sign))
         theta_grads.append(of_theta.total)
-    return torch.cat(costs, 1), [sums[0].total, sums[1].total, torch.cat(theta_grads, 1) if need_directions else None]
+    grads = [total.total for total in sums]
+    if not at_once:
+        grads = [None if grad is None else scaled(grad, scale, in_place=True) for grad, scale in zip(grads, scales, strict=True)]
+    return torch.cat(costs, 1), grads, torch.cat(theta_grads, 1) if need_directions else None
 
 
 def _each(aggregation: Separable, costs: Tensor, order: float, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -205,12 +228,14 @@ def solve_all(
 
         def project(block: tuple[int, int, slice]) -> None:
             side, row, samples = block
-            torch.mm(directions[row], (x, y)[side][row, samples].mT, out=values[side][row][:, samples])
+            some = (x, y)[side][row, samples]
+            some.sum()  # into the cache, in order: the product reads them in another one, in which memory is slow
+            torch.mm(directions[row], some.mT, out=values[side][row][:, samples])
 
         blocks = [
             (i, row, samples) for i, side in enumerate((x, y)) for row in range(len(x)) for samples in sample_blocks(side, directions)
         ]
-        map_chunks(project, blocks, x.device)
+        map_chunks(project, reversed(blocks), x.device)  # what was checked last may still be in the cache
 
     def solve(chunk: Chunk) -> None:
         rows = chunk.rows
@@ -232,9 +257,17 @@ def solve_all(
 
 
 def pull_back_slopes(
-    projection: Projection, features: Tensor, directions: Tensor, slopes: Tensor, weights: Tensor | None, need: tuple[bool, bool]
+    projection: Projection,
+    features: Tensor,
+    directions: Tensor,
+    slopes: Tensor,
+    weights: Tensor | None,
+    need: tuple[bool, bool],
+    scale: float = 1.0,
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Gradients with respect to features and directions from the slopes ``[R, L, N]`` of slices and their weights ``[R, L]``."""
+    """Gradients with respect to features, times ``scale``, and directions from the slopes ``[R, L, N]`` of slices and their weights
+    ``[R, L]``.
+    """
     feature_grad, theta_grad = (torch.empty_like(t) if n else None for t, n in zip((features, directions), need, strict=True))
     by_products = _has_products(projection) and features.device.type == "cpu"
     chunks = split_slices(features, features, directions)
@@ -244,7 +277,9 @@ def pull_back_slopes(
 
     def to_samples(block: tuple[int, slice]) -> None:
         row, samples = block
-        feature_grad[row, samples] = weigh_rows(slopes[row][:, samples], weighted[row])
+        some = weigh_rows(slopes[row][:, samples], weighted[row], out=feature_grad[row, samples])
+        if scale != 1:
+            some *= scale
 
     def to_slices(chunk: Chunk) -> None:
         rows, total = chunk.rows, RunningSum()
@@ -266,7 +301,7 @@ def pull_back_slopes(
     if parts is not None or need[1]:
         map_chunks(to_slices, chunks, features.device)
     if parts is not None:
-        feature_grad = parts[0] if sums == 1 else parts.sum(0)
+        feature_grad = _sum(parts, scale)
     return feature_grad, theta_grad
 
 

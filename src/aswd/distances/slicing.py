@@ -21,12 +21,12 @@ import torch
 from torch import Tensor
 
 from aswd.distances.aggregations import Mean, Separable
-from aswd.distances.chunks import RunningSum
+from aswd.distances.chunks import RunningSum, scaled
 from aswd.distances.one_dimensional import differentiable_gradients, quantile_plan, row_costs
 from aswd.distances.problem import Slices
 from aswd.distances.projections import Projection
 from aswd.distances.slice_gradients import cost_and_gradients, pull_back_slopes, repeat_plan, solve_all
-from aswd.distances.workers import one_torch_thread, threads_for
+from aswd.distances.workers import one_torch_thread
 
 
 def mean_slice_cost(s: Slices, aggregation: Separable) -> Tensor:
@@ -78,10 +78,20 @@ class _WeightedSliceCost(torch.autograd.Function):
             grads = differentiable_gradients(plain, inputs, ctx.needs_input_grad, grad)
             grads += [None] * (4 - len(grads))
         else:
-            with threads_for(inputs[0], learns=True):
-                grads = [None if g is None else grad[:, None, None] * g for g in (x_grad, y_grad, theta_grad)]
+            with one_torch_thread():
+                grads = [None if g is None else _scale_saved(g, grad) for g in (x_grad, y_grad, theta_grad)]
                 grads.append(None if costs is None else grad[:, None] * costs)
         return *grads, None, None, None
+
+
+_keeps_graph = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+
+
+def _scale_saved(saved: Tensor, grad: Tensor) -> Tensor:
+    """A gradient ``[R, N, D]`` that was kept for this backward pass times ``grad [R]``; in its own memory if that is freed now."""
+    if torch._C._functorch.is_legacy_batchedtensor(grad):
+        return grad[:, None, None] * saved
+    return scaled(saved, grad[:, None, None], in_place=not _keeps_graph())
 
 
 class _SliceCosts(torch.autograd.Function):

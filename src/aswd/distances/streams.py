@@ -12,6 +12,12 @@ import torch
 from torch import Tensor
 
 from aswd.distances.checks import check_seed
+from aswd.distances.chunks import over_samples
+
+
+def _normalise_(vectors: Tensor) -> Tensor:
+    """As ``torch.nn.functional.normalize``, in place: newly allocated memory costs more."""
+    return vectors.div_(torch.linalg.vector_norm(vectors, dim=-1, keepdim=True).clamp_min_(1e-12))
 
 
 class Streams:
@@ -80,11 +86,13 @@ class Streams:
     def sphere(self, count: int, dim: int) -> Tensor:
         """Directions uniform on the unit sphere of R^dim, ``[R, count, dim]``."""
         normal = self.normal(count, dim)
-        return torch.nn.functional.normalize(normal, dim=-1, out=normal)  # in place: newly allocated memory costs more
+        over_samples(lambda some: _normalise_(normal[:, some]), normal)
+        return normal
 
     def _fill(self, shape: tuple[int, ...], fill: Callable[..., Tensor], dtype: torch.dtype | None = None) -> Tensor:
         out = torch.empty(self._count, *shape, device=self._device, dtype=dtype or self._dtype)
-        for row, generator in zip(out, self._generators, strict=False):
+        rows = [out] if self._count == 1 else out
+        for row, generator in zip(rows, self._generators, strict=False):
             fill(row, generator=generator)
         return out
 

@@ -167,7 +167,12 @@ def _pool(count: int, pid: int) -> ThreadPoolExecutor:
     Torch's number of threads is a setting per thread: every thread of the pool sets it to one.
     """
     before = torch.get_num_threads()
-    pool = ThreadPoolExecutor(count, "aswd", initializer=lambda: _use_one_thread(before))
+
+    def begin() -> None:
+        torch.get_num_threads()  # sets it to that of the process, as the first operation would do later
+        _use_one_thread(before)
+
+    pool = ThreadPoolExecutor(count, "aswd", initializer=begin)
     together = threading.Barrier(count)
     list(pool.map(lambda _: together.wait(), range(count)))
     if _thread_setters() is None:

@@ -83,6 +83,8 @@ char* scratch(int which, std::int64_t bytes) {
   return kept.memory.get() + (64 - address % 64) % 64;
 }
 
+#include "digits.inl"
+
 #pragma GCC push_options
 #pragma GCC target("avx2")
 namespace avx2 {
@@ -110,6 +112,13 @@ bool has_avx512() {
 bool wide(std::int64_t n, int bytes) {
   static const bool can = has_avx512();
   return can && (bytes ? bytes == 64 : n <= 1024);
+}
+
+// How many of the last rows to sort by their digits: all long ones, if both sides keep positions, else those that would leave most lanes
+// of a register empty.
+std::int64_t sorted_alone(std::int64_t rows, std::int64_t n, bool keep_u, bool keep_v) {
+  if (n <= avx2::MOST_SHORT) return 0;
+  return keep_u && keep_v ? rows : rows % 8 <= 4 ? rows % 8 : 0;
 }
 
 // Sums of parts over the units of a replica, a block of samples of one side at a time; threads take blocks from `items`.
@@ -158,12 +167,16 @@ std::int64_t aswd_longest_row() { return std::int64_t{1} << POSITION_BITS; }
 
 // Rows [rows, n] in ascending order and, if index is not null, their stable permutations. bytes: width of the registers, 0 to choose.
 void aswd_sort(const float* values, std::int64_t rows, std::int64_t n, float* sorted, std::int64_t* index, int bytes) {
-  (wide(n, bytes) ? avx512::sort : avx2::sort)(values, rows, n, sorted, index);
+  const std::int64_t alone = sorted_alone(rows, n, index, index), first = rows - alone;
+  if (first) (wide(n, bytes) ? avx512::sort : avx2::sort)(values, first, n, sorted, index);
+  sort_long(values + first * n, alone, n, sorted + first * n, index ? index + first * n : nullptr);
 }
 
 // Sum over ranks of |u - v|^order of every row; u (v) is overwritten with slopes |u - v|^(order - 1) sign(u - v) where needed.
 void aswd_solve(float* u, float* v, std::int64_t rows, std::int64_t n, double order, int need_u, int need_v, float* costs, int bytes) {
-  (wide(n, bytes) ? avx512::solve : avx2::solve)(u, v, rows, n, order, need_u, need_v, costs);
+  const std::int64_t alone = sorted_alone(rows, n, need_u, need_v), first = rows - alone;
+  if (first) (wide(n, bytes) ? avx512::solve : avx2::solve)(u, v, first, n, order, need_u, need_v, costs);
+  solve_long(u + first * n, v + first * n, alone, n, order, need_u, need_v, costs + first);
 }
 
 // All slices of replicas in up to `threads` threads. x_grad, y_grad [replicas][dim][row] are the gradients of the sum of costs, but for the
