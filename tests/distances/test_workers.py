@@ -167,7 +167,9 @@ def test_threads_that_start_meanwhile_have_torchs_threads(torch_threads):
     assert seen == [2]
 
 
-@pytest.mark.parametrize("name", ["swd", "osw", "qsw_sobol", "db_tsw", "ebsw"])
+@pytest.mark.parametrize(
+    "name", ["swd", "osw", "qsw_sobol", "db_tsw", "ebsw", "aswd", "aswd_planar", "dswd", "max_swd", "max_gswd_nn2", "gswd_nn3"]
+)
 def test_the_same_bits_in_many_dimensions(name, torch_threads):
     results = []
     for count in (1, 2, 3, 4):

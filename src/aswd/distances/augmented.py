@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.layers import Parameters, apply_layer, join, linear_layer
+from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, product
 from aswd.distances.projections import Linear
 from aswd.distances.streams import Streams
 from aswd.utils.checks import check_at_least, check_choice
@@ -75,7 +75,7 @@ class Augmented(AugmentedProjection):
         phi_grad = features_grad[..., first:]
         if self.activation != "none":
             phi_grad = phi_grad * _SLOPES[self.activation](features[..., first:])
-        return {"phi_weight": phi_grad.mT @ x, "phi_bias": phi_grad.sum(1)}
+        return {"phi_weight": product(phi_grad.mT, x), "phi_bias": phi_grad.sum(1)}
 
 
 @dataclass

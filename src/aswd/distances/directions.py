@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.layers import Parameters, apply_layer, linear_layer, norm
+from aswd.distances.layers import Parameters, apply_layer, linear_layer, norm, product
 from aswd.distances.parts import build_part
 from aswd.distances.point_sets import orthonormal
 from aswd.distances.problem import Slices
@@ -154,7 +154,7 @@ class PushForward(Uniform):
         """Through the layer and theta = f / norm(f), whose derivative is (I - theta theta^T) / norm(f)."""
         lengths = _lengths(apply_layer(base, parameters, "f_"))
         f_grad = (theta_grad - theta * torch.linalg.vecdot(theta, theta_grad)[..., None]).div_(lengths)
-        return {"f_weight": f_grad.mT @ base, "f_bias": f_grad.sum(1)}
+        return {"f_weight": product(f_grad.mT, base), "f_bias": f_grad.sum(1)}
 
 
 def _lengths(vectors: Tensor) -> Tensor:

@@ -9,10 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aswd.distances.sorting import chunk_size
 from aswd.distances.streams import Streams
-from aswd.distances.workers import threads_for
+from aswd.distances.workers import map_chunks, threads_for
 
 Parameters = Mapping[str, Tensor]
+
+_LARGE = 1 << 22  # multiplications, from which a product is worth several threads
+_ROWS, _CHUNKS = 128, 16  # rows of a chunk at least, and chunks of a replica at most
 
 
 def norm(features: Tensor) -> Tensor:
@@ -61,14 +65,34 @@ class _Affine(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return torch.baddbmm(bias[..., None], weight, x.mT).mT
+        return product(weight, x.mT, bias[..., None]).mT
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         need_x, need_weight, need_bias = ctx.needs_input_grad
-        with threads_for(x, learns=True):
-            return (weight.mT @ grad.mT).mT if need_x else None, grad.mT @ x if need_weight else None, grad.sum(1) if need_bias else None
+        with threads_for(x):
+            x_grad = product(weight.mT, grad.mT).mT if need_x else None
+            return x_grad, product(grad.mT, x) if need_weight else None, grad.sum(1) if need_bias else None
+
+
+def product(a: Tensor, b: Tensor, plus: Tensor | None = None) -> Tensor:
+    """``a @ b`` of ``[R, M, K]`` and ``[R, K, P]``, plus ``[R, M, 1]``, a large one in chunks of rows for the threads of a distance."""
+    (replicas, rows, inner), columns = a.shape, b.shape[2]
+    is_large = replicas * rows * inner * columns >= _LARGE and a.device.type == "cpu"
+    if not is_large or torch.is_grad_enabled() or torch._C._functorch.is_legacy_batchedtensor(a):
+        return a @ b if plus is None else torch.baddbmm(plus, a, b)
+    out, step = a.new_empty(replicas, rows, columns), chunk_size(rows, max(_ROWS, math.ceil(rows / _CHUNKS)))
+
+    def fill(chunk: tuple[int, slice]) -> None:
+        row, some = chunk
+        if plus is None:
+            torch.mm(a[row, some], b[row], out=out[row, some])
+        else:
+            torch.addmm(plus[row, some], a[row, some], b[row], out=out[row, some])
+
+    map_chunks(fill, [(row, slice(start, start + step)) for row in range(replicas) for start in range(0, rows, step)], a.device)
+    return out
 
 
 def join(*features: Tensor) -> Tensor:

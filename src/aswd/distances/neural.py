@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, root
+from aswd.distances.layers import Parameters, apply_layer, join, linear_layer, product, root
 from aswd.distances.projections import Linear
 from aswd.distances.streams import Streams
 from aswd.utils.checks import check_at_least
@@ -69,9 +69,9 @@ class Neural(Linear):
         grads, output, grad = {}, features, features_grad.mT  # samples on the contiguous axis
         for layer in reversed(range(self.depth)):
             torch.ops.aten.leaky_relu_backward.grad_input(grad, output.mT, self._slope, True, grad_input=grad)  # in place
-            grads |= {f"hidden{layer}_weight": grad @ trace[layer], f"hidden{layer}_bias": grad.sum(2)}
+            grads |= {f"hidden{layer}_weight": product(grad, trace[layer]), f"hidden{layer}_bias": grad.sum(2)}
             if layer:
-                output, grad = trace[layer], parameters[f"hidden{layer}_weight"].mT @ grad
+                output, grad = trace[layer], product(parameters[f"hidden{layer}_weight"].mT, grad)
         return grads
 
     def output_norm(self, features: Tensor, parameters: Parameters) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from aswd.distances.layers import norm
+from aswd.distances.layers import norm, product
 from aswd.distances.one_dimensional import safe_root
 from aswd.distances.problem import Slices
 from aswd.distances.sorting import sort_rows
@@ -154,7 +154,7 @@ def _mean_absolute_cosine_gradient(theta: Tensor) -> Tensor:
 def _signed_sums(theta: Tensor) -> Tensor:
     """``sum_j sign(<theta_i, theta_j>) theta_j``, ``[R, L, d]``."""
     if theta.shape[-1] != 2:
-        return (theta @ theta.mT).sign_() @ theta
+        return product(product(theta, theta.mT).sign_(), theta)
     # In the plane, in O(L log L): let l_j be the unit vector along theta_j with an angle in [0, pi). <l_i, l_j> is positive where the
     # angles differ by less than pi/2, which is a range of the sorted angles, so that the sum over it is a difference of prefix sums.
     angle, index = sort_rows(torch.atan2(theta[..., 1], theta[..., 0]).remainder(math.pi), True, 0)

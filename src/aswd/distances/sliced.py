@@ -154,7 +154,7 @@ class SlicedDistance(Calls):
         # The inner loop needs gradients, also when called in inference mode, and what is kept must be usable outside of it.
         inference = torch.is_inference_mode_enabled()
         differentiable = torch.is_grad_enabled() and not inference
-        with torch.inference_mode(False), torch.set_grad_enabled(differentiable), threads_for(x, self.maximiser is not None):
+        with torch.inference_mode(False), torch.set_grad_enabled(differentiable), threads_for(x):
             problem = Problem.of(x, y, x_weights, y_weights, self.reduction, self.validate, copy=inference)
             with without_autocast(problem.x.device):
                 given = self._given(directions, problem)

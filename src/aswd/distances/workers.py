@@ -1,9 +1,8 @@
 """Threads for the work of the distances on a CPU.
 
 A distance splits its work into chunks whose number and size do not depend on the number of threads, and sums their results in a fixed
-order, so that any number of threads gives the same bits (but for layers that are learned in more than 256 dimensions, where torch's own
-threads take part). Inside a chunk torch uses one thread: parallel chunks are faster than many
-parallel operations on small tensors. Default: as many threads as torch uses.
+order, so that any number of threads gives the same bits. Torch uses one thread: parallel chunks are faster than many parallel operations on
+small tensors, and torch's own threads, once started, keep their cores busy for a while. Default: as many threads as torch uses.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from aswd.utils.checks import check_at_least
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
-_HIGH_DIM = 256
 _given: int | None = None
 
 
@@ -111,14 +109,10 @@ def _thread_setters() -> tuple[Callable[[int], object], Callable[[int], int]] | 
         return None
 
 
-def threads_for(samples: object, learns: bool) -> AbstractContextManager:
-    """Context for an evaluation with these samples: torch uses threads of its own only in layers that are learned in many dimensions.
-
-    Also because torch's threads, once started, keep their cores busy for a while.
-    """
-    if not isinstance(samples, torch.Tensor) or samples.device.type != "cpu" or not samples.ndim:
-        return nullcontext()
-    return nullcontext() if learns and samples.shape[-1] > _HIGH_DIM else one_torch_thread()
+def threads_for(samples: object) -> AbstractContextManager:
+    """Context for an evaluation with these samples, in which torch uses one thread, if they are on a CPU."""
+    is_here = isinstance(samples, torch.Tensor) and samples.device.type == "cpu" and samples.ndim
+    return one_torch_thread() if is_here else nullcontext()
 
 
 def map_chunks(function: Callable[[Item], Result], chunks: Iterable[Item], device: torch.device) -> list[Result]:
