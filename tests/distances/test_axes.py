@@ -11,6 +11,8 @@ from scipy.stats import chi2, qmc
 
 from aswd.distances import Aggregation, PointSet, SliceCost, build, options, register, wasserstein_1d
 from aswd.distances.parts import PARTS
+from aswd.distances.problem import Slices
+from aswd.distances.projections import Linear
 from tests.distances.small import clouds
 from tests.distances.test_values import sphere
 
@@ -111,6 +113,37 @@ def test_control_variates_are_intercepts_of_a_regression(name, n, dim, weighted)
     intercept = np.linalg.lstsq(np.stack([np.ones(len(t)), *columns], 1), costs, rcond=None)[0][0]
     value = build(name, root=False)(x, y, *((a, b) if weighted else ()), directions=theta)
     assert value.item() == pytest.approx(intercept, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["swd_lcv", "swd_ucv"])
+@pytest.mark.parametrize(("n", "dim"), [(12, 3), (4, 7)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_of_weights_by_control_variates(name, n, dim, weighted):
+    """In closed form against those of the definition by autograd; one side alone gets the same."""
+    x, y = clouds(n, n + 1, dim)
+    theta, costs = sphere(30, dim), torch.rand(30, dtype=torch.float64)
+    masses = [torch.ones(len(side), dtype=torch.float64) + weighted * torch.rand(len(side), dtype=torch.float64) for side in (x, y)]
+    sides = x.requires_grad_(), y.requires_grad_()
+    means, covariances = [], []
+    for side, mass in zip(sides, masses, strict=True):
+        mass = mass / mass.sum()
+        means.append(mass @ side)
+        covariances.append((mass[:, None] * (side - means[-1])).mT @ (side - means[-1]))
+    matrix = torch.outer(means[0] - means[1], means[0] - means[1]) + (sum(covariances) if name == "swd_ucv" else 0)
+    variate = torch.einsum("la,ab,lb->l", theta, matrix, theta)
+    off = variate - variate.mean()
+    expected = torch.autograd.grad(-(variate.mean() - matrix.trace() / dim) * (off / off.square().sum() * costs).sum(), sides)
+    aggregation = build(name).aggregation
+
+    def found(*sides):
+        s = Slices(Linear(), {}, *sides, *sides, theta[None], *((w / w.sum())[None] if weighted else None for w in masses), 2.0)
+        return (aggregation.slice_weights(s) * costs).sum()
+
+    batched = [side[None] for side in sides]
+    for grad, reference in zip(torch.autograd.grad(found(*batched), sides), expected, strict=True):
+        torch.testing.assert_close(grad, reference, rtol=1e-9, atol=1e-12)
+    (alone,) = torch.autograd.grad(found(batched[0].detach(), batched[1]), sides[1])
+    torch.testing.assert_close(alone, expected[1], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "count"), [("swd_lcv", 7), ("swd_shcv", 11), ("osw", 12), ("qsw_sobol", 4096)])
