@@ -132,7 +132,7 @@ struct Ascent {
     for (std::int64_t l = 0; l < slices; l++) cost += costs[replica * slices + l];
     cost /= static_cast<double>(slices) * size;
     double* factor = factors + 3 * replica;
-    factor[0] = cost == 0 ? 0.0 : std::pow(cost * objective, 1 / order) / (order * cost);
+    factor[0] = cost == 0 ? 0.0 : std::pow(cost * objective, 1 / order) / (order * std::max(cost, static_cast<double>(FLT_MIN)));
     if (!strength) return;
     for (int side = 0; side < 2; side++) {
       const double share = 1.0 / size;
