@@ -1,6 +1,7 @@
 """The leaderboard through the real command: from runs to tables, resumed after a kill, with a distance from outside."""
 
 import json
+import re
 import os
 import signal
 import subprocess
@@ -87,6 +88,17 @@ def test_tuning_is_recorded_and_the_best_of_the_grid_counts(made):
     finals = pandas.read_csv(folder / "finals.csv").set_index(["task", "method"]).loc[("plane", "swd")]
     counting = flow[flow["seed"] < 1000].set_index("seed")["w2"]
     np.testing.assert_allclose([finals["seed 0"], finals["seed 1"]], counting.sort_index(), rtol=1e-3)
+    overview = (folder / "overview.md").read_text().split("## ")
+    assert [part.partition("\n")[0].partition(",")[0] for part in overview[1:]] == [
+        "Ranks",
+        "Final values",
+        "Tuned options",
+        "Published advantages",
+    ]
+    _, value, *others = (cell.strip() for cell in re.search(r"\| `swd` (\|.*)\|", overview[2])[1].split("|"))
+    assert float(value) == pytest.approx(np.median(counting), rel=0.06)  # two digits of the median on the only setting
+    assert len(others) == 2
+    assert f"| `swd` | lr={held_out.idxmin():g} |" in overview[3].replace("lr=lr=", "lr=")
 
 
 def test_nothing_is_run_twice(made, capsys):

@@ -191,6 +191,7 @@ def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice
     }
     for name, table in written.items():
         write_text(board.folder / f"{name}.csv", table.to_csv(index=False, float_format="%.4g"))
+    write_text(board.folder / "overview.md", tables.overview(ranks, results, costs, choices, verdicts))
 
 
 def _facts(cells: list[Cell]) -> dict[str, Any]:

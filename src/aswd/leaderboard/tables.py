@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas
 
+from aswd.artifacts.claims import Verdict
 from aswd.artifacts.tables import COLUMNS
 from aswd.leaderboard.planning import Choice, Plan
 from aswd.leaderboard.ranking import Costs, Ranks, Results
@@ -91,3 +93,56 @@ def curve_table(each: Results) -> pandas.DataFrame:
         for (setting, method), (steps, values) in each.curves.items()
     ]
     return pandas.concat(parts, ignore_index=True)
+
+
+def overview(ranks: Ranks, results: Sequence[Results], costs: Costs, choices: list[dict[str, Choice]], verdicts: Sequence[Verdict]) -> str:
+    """Ranks, final values, tuned options and verdicts in Markdown.
+
+    A value is the geometric mean over the settings of the median over the seeds; a step is in seconds of ``swd``'s, the geometric mean over
+    the disciplines.
+    """
+    names, order = [each.discipline.name for each in results], ranks.order()
+    order += [method for each in results for method in each.methods if method not in order]
+    order = list(dict.fromkeys(order))
+
+    def rank_of(name: str, method: str) -> str:
+        found = ranks.table[name].get(method)
+        return "-" if found is None else f"{found[0]:.1f} [{found[2]:.1f}, {found[3]:.1f}]"
+
+    def value_of(each: Results, method: str) -> str:
+        finals = [values[-1] for values in each.medians(method).values()]
+        return f"{np.exp(np.mean(np.log(finals))):.2g}" if len(finals) == len(each.settings) and min(finals) > 0 else "-"
+
+    def cost_of(method: str) -> str:
+        pairs = [[costs.get((name, m), {}).get("seconds") for m in (method, "swd")] for name in names]
+        known = [np.log(mine / swd) for mine, swd in pairs if mine and swd]
+        return f"{np.exp(np.mean(known)):.1f}" if known else "-"
+
+    def stuck_of(method: str) -> str:
+        shares = [share for each in results if each.discipline.is_ranked and not np.isnan(share := each.stuck(method))]
+        return f"{np.mean(shares):.0%}" if shares else "-"
+
+    def options_of(chosen: dict[str, Choice], method: str) -> str:
+        return str(chosen[method].point) if method in chosen else "-"
+
+    ranked = ["overall", *names]
+    parts = {
+        "Ranks, with 95 % intervals": (
+            ["method", *ranked, "stuck", "step"],
+            [[f"`{m}`", *(rank_of(name, m) for name in ranked), stuck_of(m), cost_of(m)] for m in order],
+        ),
+        "Final values": (["method", *names], [[f"`{m}`", *(value_of(each, m) for each in results)] for m in order]),
+        "Tuned options": (
+            ["method", *names],
+            [[f"`{m}`", *(options_of(chosen, m) for chosen in choices)] for m in order],
+        ),
+        "Published advantages": (
+            ["claim", "", "verdict", "numbers"],
+            [[each.claim, each.text, each.verdict, each.numbers] for each in verdicts],
+        ),
+    }
+    return "\n".join(f"## {title}\n\n{_markdown(header, rows)}\n" for title, (header, rows) in parts.items())
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
