@@ -46,7 +46,7 @@ def main(output_dir: str = "outputs", *options: str) -> int:
     print(f"\nlog10 of the W2 that is left, means (lower is better); made in {seconds:.0f} s\n")
     frame = pandas.read_csv(folder / "table.csv")
     means = frame.pivot(index="label", columns="data", values="mean").sort_values("knot")
-    print(table(("", *means.columns), [(name, *(f"{value:.2f}" for value in row)) for name, row in means.iterrows()]))
+    print(table(("", *means.columns), [(LABELS.get(name, name), *(f"{value:.2f}" for value in row)) for name, row in means.iterrows()]))
     for verdict in json.loads((folder / "summary.json").read_text())["verdicts"]:
         if verdict["verdict"] != "no verdict":
             print(f"\n{verdict['claim']}: {verdict['text']}\n    {verdict['verdict']}, {verdict['numbers'].partition(' (')[0]}")

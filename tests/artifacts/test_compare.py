@@ -28,7 +28,7 @@ def run(store, capsys, *arguments):
     said = capsys.readouterr()
     if code:
         return code, said.err, None
-    folder = said.out.splitlines()[-1].removeprefix("Figure and table: ")
+    folder = said.out.splitlines()[-1].removeprefix("figure.png and table.csv in: ")
     frame = pandas.read_csv(f"{folder}/table.csv", keep_default_na=False, na_values=[""])
     for name in ("figure.png", "figure.pdf", "table.md"):
         assert (store.__class__(folder) / name).stat().st_size > 100

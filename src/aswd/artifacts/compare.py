@@ -63,6 +63,7 @@ def compare(
         write_atomically(folder / file, lambda partial: figure.savefig(partial, dpi=110))
     write_text(folder / "table.csv", rows.to_csv(index=False))
     write_text(folder / "table.md", _markdown(rows))
+    print(heading)
     print(table(tuple(rows.columns), _texts(rows)))
     return folder
 

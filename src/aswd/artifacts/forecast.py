@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas
-from tqdm import tqdm
 
 from aswd.artifacts.cells import Cell
 from aswd.artifacts.declaration import Artifact
@@ -19,6 +18,7 @@ from aswd.config.schemas import PathConfig
 from aswd.runs import records
 from aswd.runs.execution import execute_run
 from aswd.tasks.configs import ParticleConfig
+from aswd.utils.progress import progress_bar
 from aswd.utils.tables import table
 
 TRAIN_IMAGES = {"mnist": 60_000, "fashion_mnist": 60_000, "cifar10": 50_000, "celeba": 162_770}
@@ -33,7 +33,7 @@ def forecast(artifact: Artifact, cells: list[Cell], output_dir: Path) -> str:
     known = known[known["state"] == "done"]
     rows, totals, unknown, missing_runs = [], {}, 0, 0
     measured: dict[str, float | None] = {}
-    for cell in tqdm(cells, "estimating", unit="cell", leave=False):
+    for cell in progress_bar(cells, what="estimating", unit="cell"):
         done = len(cell.done)
         missing = len(cell.config.seeds) - (0 if cell.config.force else done)
         estimate = _estimate(artifact, cell, known, measured) if missing else (0.0, "")

@@ -163,7 +163,7 @@ class Reproduction:
     def write(
         self, figure: Figure, curves: pandas.DataFrame, views: list[View], cells: Sequence[Runs | Numbers], facts: dict[str, Any]
     ) -> None:
-        """Judge the claims; write figure, data, tables, the numbers of every seed and ``summary.json``, and print the verdicts.
+        """Judge the claims; write figure, data, tables, the numbers of every seed and ``summary.json``, and print means and verdicts.
 
         Args:
             figure: as PNG and PDF.
@@ -214,6 +214,7 @@ class Reproduction:
         summary = {"artifact": artifact.name, **about, "paper": paper, **setting, **facts}
         write_json(folder / "summary.json", {**summary, **outcome(artifact, self.scale, cells, frame, verdicts)})
         write_json(folder / DIGESTS, digests(folder, FILES))
+        print(f"\n{tables.summary(frame)}\n")
         if verdicts:
             print(table(("claim", "verdict", "numbers"), [(v.claim, v.verdict, v.numbers) for v in verdicts]))
         print(f"Figure, tables and verdicts: {folder}")

@@ -13,6 +13,7 @@ from aswd.artifacts.declaration import Artifact
 from aswd.artifacts.groups import Runs
 from aswd.artifacts.results import Numbers
 from aswd.utils.statistics import mean_and_band, stuck
+from aswd.utils.tables import table as aligned
 
 STATISTICS = ["mean", "standard_error", "low", "high", "median", "stuck"]
 COLUMNS = ["data", "label", "metric", "n", "of", "failed", "damaged", *STATISTICS, "published", "folder"]
@@ -54,6 +55,18 @@ def markdown(frame: pandas.DataFrame) -> str:
         lines += ["| " + " | ".join([escape_markdown(label), *entries]) + " |" for label, entries in _entries(part, data)]
         parts.append("\n".join([*lines, *(["", note] if (note := damage_note(part)) else [])]) + "\n")
     return "\n".join(parts)
+
+
+def summary(frame: pandas.DataFrame) -> str:
+    """The means of the first metric for a terminal: one row per series, one column per data set."""
+    part = frame[frame["metric"] == frame["metric"].iloc[0]]
+    data = list(dict.fromkeys(part["data"]))
+    rows = [(str(label), *(_mean(group[group["data"] == name]) for name in data)) for label, group in part.groupby("label", sort=False)]
+    return aligned((f"mean {part['metric'].iloc[0]}", *data), rows)
+
+
+def _mean(rows: pandas.DataFrame) -> str:
+    return number(rows["mean"].iloc[0]) if len(rows) and rows["n"].iloc[0] else "-"
 
 
 def latex(frame: pandas.DataFrame, caption: str) -> str:

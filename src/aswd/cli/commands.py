@@ -118,7 +118,7 @@ def compare(options: argparse.Namespace) -> int:
     line = _load_plugins(options)
     filters = [override for override in line.overrides if not override.startswith(("paths.output_dir=", "plugins="))]
     folder = compare(options.output_dir, filters, options.metric, options.published, line.config_dirs)
-    print(f"Figure and table: {folder}")
+    print(f"figure.png and table.csv in: {folder}")
     return 0
 
 

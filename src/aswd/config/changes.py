@@ -65,4 +65,6 @@ def _shown(value: Any) -> str:
         return "null"
     if isinstance(value, str) and len(value) == 64:  # a digest
         return value[:8]
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_shown, value))}]"
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")

@@ -122,6 +122,10 @@ def _quoted(override: str) -> str:
             raise UserError(f"{option} has a value that is nested too deeply: {shown(value)}") from None
         else:
             return line
+    try:
+        parser.parse_override(option if option.startswith("~") else f"{option}=0")
+    except HydraException:  # whatever its value is
+        raise UserError(f"{shown(override)} is not understood: write SECTION.OPTION=VALUE, as in task.lr=0.01") from None
     raise UserError(f"{option} has a value that is not understood: {shown(value)}; put it in quotes, as in {option}='\"...\"'")
 
 

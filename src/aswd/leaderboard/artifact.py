@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -146,13 +146,17 @@ def _run(protocol: Protocol, made: Plan) -> list[int]:
     codes, name = [], made.discipline.name
     tuning = [cell for runs in planning.tuning_cells(protocol, made).values() for cell in runs]
     if tuning:
-        print(f"{name}: tuning {len(made.methods())} methods", flush=True)
+        print(f"{name}: tuning {_count(made.methods(), 'method')}", flush=True)
         codes.append(run_cells(NAME, tuning))
         if codes[-1] >= 128:
             return codes
     cells = planning.counting_cells(protocol, made, planning.choose(protocol, made))
-    print(f"{name}: {len(made.methods())} methods on {len(protocol.settings[name])} settings", flush=True)
+    print(f"{name}: {_count(made.methods(), 'method')} on {_count(protocol.settings[name], 'setting')}", flush=True)
     return [*codes, run_cells(NAME, list(cells.values()))]
+
+
+def _count(things: Sized, what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
 
 
 def _write(board: Leaderboard, plans: list[Plan], choices: list[dict[str, Choice]]) -> None:

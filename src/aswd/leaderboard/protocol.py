@@ -183,7 +183,7 @@ def _methods(artifact: Artifact, only: Sequence[str], config_dirs: Sequence[str]
     known |= {name: Series(name, name) for name in group_options("distance", tuple(config_dirs)) if name not in known}
     for name in only:
         if name not in known:
-            raise UserError(f"--only must name distances; got {name!r}: {nearest(name, known)}")
+            raise UserError(f"--only must name distances; got {name!r}: {nearest(name, known)} (plugins=FILE.py brings your own)")
     return [known[name] for name in dict.fromkeys(only)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from typing import Any
@@ -13,6 +14,8 @@ from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm, TQDMProgres
 class ProgressBar(TQDMProgressBar):
     """One bar over all steps of a run, refreshed by the clock: small tasks make hundreds of steps per second.
 
+    Where stderr is no terminal there is a line every thirty seconds in its place.
+
     Args:
         title: what the bar begins with.
     """
@@ -20,12 +23,13 @@ class ProgressBar(TQDMProgressBar):
     def __init__(self, title: str) -> None:
         super().__init__()
         self.title = title
-        self._interval = 0.2 if sys.stderr.isatty() else 30.0  # seconds
+        self._is_live = sys.stderr.isatty()
+        self._interval = 0.2 if self._is_live else 30.0  # seconds
         self._shown = time.monotonic()
 
     def init_train_tqdm(self) -> Tqdm:
-        delay = 0.0 if sys.stderr.isatty() else self._interval  # a log has no lines of short runs
-        return Tqdm(desc=self.title, disable=self.is_disabled, leave=False, dynamic_ncols=True, file=sys.stderr, smoothing=0, delay=delay)
+        file = sys.stderr if self._is_live else io.StringIO()  # a bar returns the carriage, which a log does not
+        return Tqdm(desc=self.title, disable=self.is_disabled, leave=False, dynamic_ncols=True, file=file, smoothing=0)
 
     def init_validation_tqdm(self) -> Tqdm:
         return Tqdm(disable=True)
@@ -41,6 +45,8 @@ class ProgressBar(TQDMProgressBar):
         self._shown = time.monotonic()
         self.train_progress_bar.n = trainer.global_step
         self.train_progress_bar.set_postfix(self.get_metrics(trainer, task))  # refreshes
+        if not self._is_live:
+            print(self.train_progress_bar, file=sys.stderr, flush=True)
 
     def on_validation_end(self, trainer: Trainer, task: LightningModule) -> None:
         """Nothing: the next refresh shows the metrics."""

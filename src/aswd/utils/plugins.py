@@ -190,7 +190,8 @@ def _module_name(path: Path) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or ["no message"])[0]
+    text = error.msg if isinstance(error, SyntaxError) else str(error)  # its line is said by _line_of
+    return (str(text).splitlines() or ["no message"])[0]
 
 
 def _line_of(error: BaseException, target: str) -> str:
