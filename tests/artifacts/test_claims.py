@@ -79,7 +79,7 @@ def test_comparisons_are_paired_by_seed():
     known = Evidence(flows(knot={"ASWD": base - 0.1, "Linear": base}), "log10_w2")
     assert known.below("knot", "ASWD", "Linear").value is True
     assert known.below("knot", "Linear", "ASWD").value is False
-    assert known.below("knot", "ASWD", "Linear").text == "ASWD - Linear: -0.1 (-0.1 to -0.1), n = 10"
+    assert known.below("knot", "ASWD", "Linear").text == "ASWD - Linear: -0.1 (-0.1 to -0.1, p = 0.001), n = 10"
     assert known.below("knot", "ASWD", "Linear", by=0.2).value is False
 
 

@@ -79,7 +79,7 @@ def share(answers: Mapping[str, Answer | bool | None], needed: int | None = None
         for (name, answer), label in zip(lifted.items(), labels, strict=True)
     )
     yes, no = (sum(label is wanted for label in labels) for wanted in (True, False))
-    text = f"{yes} of {len(labels)} yes, {no} no, {needed} needed ({listed})"
+    text = f"{yes} of {len(labels)} yes, {no} no, {'all' if needed == len(labels) else needed} needed ({listed})"
     return Answer(p_yes, p_no, text, sorted(answer.slack for answer in lifted.values())[-needed], seeds)
 
 

@@ -89,7 +89,7 @@ class Evidence:
         first_times, second_times = (self._times(data, label, quantity, level) for label in (first, second))
         shared = sorted(set(first_times) & set(second_times))
         differences = np.array([first_times[seed] - second_times[seed] for seed in shared], dtype=float)
-        return inside(f"iterations to {level:.3g}, {first} - {second}", differences, -np.inf, 0.0, ranks=True)
+        return inside(f"iterations to {quantity} = {level:.3g}, {first} - {second}", differences, -np.inf, 0.0, ranks=True)
 
     def _times(self, data: str, label: str, quantity: str, level: float) -> dict[int, float]:
         reached = self.values(data, label, f"first({quantity}, {level:.4g})")
@@ -145,4 +145,5 @@ def inside(name: str, values: np.ndarray, low: float, high: float, ranks: bool =
     def seeds(level: float) -> float:
         return max(MIN_SEEDS, choose(seeds_for(values - bound, level) for _, bound in bounds))
 
-    return Answer(p_yes, p_no, f"{name}: {centre:.3g} ({lower:.3g} to {upper:.3g}), n = {len(values)}", slack, seeds)
+    by = f", p = {min(p_yes, p_no):.1g}" if ranks else ""  # which an interval of few values, or of ties, does not tell
+    return Answer(p_yes, p_no, f"{name}: {centre:.3g} ({lower:.3g} to {upper:.3g}{by}), n = {len(values)}", slack, seeds)

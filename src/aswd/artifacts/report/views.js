@@ -1,6 +1,6 @@
 // The views: curves, particles, clouds of points, images. Each is an object with a `node`; curves also have the `rows` of their data.
 
-const COLOURS = ["#4c78e8", "#e08a00", "#e5484d", "#14a085", "#3ca951", "#d6539b", "#9457eb", "#5aa2e0", "#9c6b4e", "#8a9099"];
+const COLOURS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"]; // as in the figures
 const makeView = (view) => new { curves: Curves, particles: Particles, clouds: Clouds, images: Images }[view.kind](view);
 const plots = new Map(); // node -> the function that draws it again, of the plots that have been drawn
 
