@@ -14,7 +14,7 @@ help:  ## show this help
 $(INSTALLED): pyproject.toml constraints.txt $(wildcard src/aswd/distances/native/*.cpp src/aswd/distances/native/*.inl)
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "aswd needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 setup: $(INSTALLED)  ## create .venv and install everything into it
@@ -35,7 +35,7 @@ test-faults: $(INSTALLED)  ## a hundred runs with twenty kills, full disks, jump
 	$(BIN)/python -m tests.launchers.faults $(OPTIONS)
 
 $(DOCS_INSTALLED): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
 docs: $(DOCS_INSTALLED)  ## build the documentation: site/index.html
