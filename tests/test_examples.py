@@ -68,7 +68,7 @@ def test_the_demo_ends_with_a_table_and_particles(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 40
     assert max(len(line.replace(str(tmp_path), "outputs")) for line in lines) < 160
-    assert len([line for line in lines if re.match(r"(ASWD|DSWD|Linear|GSW-NN 1|Polynomial 3|Circular) +-?\d", line)]) == 6
+    assert len([line for line in lines if re.match(r"(ASWD|DSWD|SWD \(Linear\)|GSW-NN 1|Polynomial 3|Circular) +-?\d", line)]) == 6
     (animation,) = tmp_path.rglob("particles.gif")
     assert Image.open(animation).n_frames > 5
     assert (tmp_path / "report" / "index.html").exists()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -150,7 +152,7 @@ class PartsProfiler(Profiler):
             distance.register_forward_pre_hook(lambda *_: self.start("distance"))
             distance.register_forward_hook(lambda *_: self.stop("distance"), always_call=True)
         if isinstance(getattr(distance, "maximiser", None), Maximiser):
-            distance.maximiser = _TimedMaximiser(**vars(distance.maximiser), profiler=self)
+            distance._maximise = self._timed("inner loop", distance._maximise)
         for optimizer in task.trainer.optimizers:
             optimizer.register_step_pre_hook(lambda *_: self.start("optimiser"))
             optimizer.register_step_post_hook(lambda *_: self.stop("optimiser"))
@@ -158,6 +160,14 @@ class PartsProfiler(Profiler):
         self.trace = torch.profiler.profile(activities=activities)
         self.trace.start()
         self.recording = True
+
+    def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def timed(*arguments: Any) -> Any:
+            with self.profile(part):
+                return function(*arguments)
+
+        return timed
 
     def _charge(self) -> None:
         """Count the time since the last call for the innermost part."""
@@ -177,15 +187,6 @@ class PartsProfiler(Profiler):
     def _leave(self) -> None:
         self._charge()
         self._open.pop()[1].__exit__(None, None, None)
-
-
-@dataclass
-class _TimedMaximiser(Maximiser):
-    profiler: Profiler | None = None
-
-    def ascend(self, *arguments: Any) -> None:
-        with self.profiler.profile("inner loop"):
-            super().ascend(*arguments)
 
 
 def part_of(action: str) -> str | None:

@@ -12,7 +12,7 @@ from aswd.distances import kernel
 from aswd.distances.aggregations import Mean
 from aswd.distances.augmented import Augmented, NonInjective
 from aswd.distances.directions import Uniform
-from aswd.distances.maximiser import AdamState
+from aswd.distances.maximiser import AdamState, Maximiser
 from aswd.distances.one_dimensional import quantile_plan
 from aswd.distances.penalties import NormPenalty
 from aswd.distances.problem import Problem
@@ -36,6 +36,7 @@ def suits_ascent(distance: SlicedDistance, problem: Problem) -> bool:
         and type(penalty) in (type(None), NormPenalty)
         and type(distance.aggregation) is Mean
         and type(distance.slice_cost) is Sorted
+        and type(distance.maximiser) is Maximiser
     )
     if not parts:
         return False
@@ -62,7 +63,7 @@ def ascend(
     layer = parameters["phi_bias"].shape[1], copied, kernel.ACTIVATIONS.index(projection.activation)
     strength, form = None, 0
     if penalty is not None and penalty.penalty:
-        strength = torch.as_tensor(penalty.strength(problem.y), dtype=samples.dtype).expand(problem.replicas).contiguous()
+        strength = samples.new_ones(problem.replicas) * penalty.strength(problem.y)
         form = kernel.PENALTY_FORMS.index(penalty.penalty_form)
     for values in (parameters, state.first, state.second):
         values.update({name: value.contiguous() for name, value in values.items()})
