@@ -12,6 +12,7 @@ from torch import Tensor
 from aswd.distances.checks import broadcast_lead, check_samples, check_weights
 from aswd.distances.one_dimensional import normalise_weights
 from aswd.distances.repeated import Repeated
+from aswd.distances.workers import one_torch_thread
 
 if TYPE_CHECKING:
     from aswd.distances.projections import Projection
@@ -19,9 +20,26 @@ if TYPE_CHECKING:
 NARROW = 32  # up to this dimension the memory layout of the samples decides the speed of matrix products with them
 
 
+_PARALLEL = 1 << 15  # elements, from which torch copies in several threads
+
+
 def _samples_last(samples: Tensor) -> Tensor:
-    """The same values with samples on the contiguous axis, as vectorised kernels need it; gradients are not copied back."""
-    return samples.mT.contiguous().mT
+    """The same values with samples on the contiguous axis, as vectorised kernels need it."""
+    is_large = samples.device.type == "cpu" and samples.numel() >= _PARALLEL
+    return _SamplesLast.apply(samples) if is_large else samples.mT.contiguous().mT
+
+
+class _SamplesLast(torch.autograd.Function):
+    """The gradient is copied back in one thread: where it accumulates, torch would do so in threads that then keep the cores busy."""
+
+    @staticmethod
+    def forward(ctx, samples: Tensor) -> Tensor:
+        return samples.mT.contiguous().mT
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> Tensor:
+        with one_torch_thread():
+            return grad.contiguous()
 
 
 @dataclass
