@@ -23,7 +23,7 @@ BEGIN = time.monotonic()
 RUNS = 6
 SWEEP = [
     *("-m", f"seed=range(0,{RUNS})", "data=knot", "distance=aswd", "distance.num_projections=10", "data.num_samples=60"),
-    *("task.iterations=300", "task.evaluate_every=20", "task.num_frames=4", "task.images=false"),
+    *("task.iterations=2000", "task.evaluate_every=100", "task.num_frames=4", "task.images=false"),
     *("trainer.accelerator=cpu", "trainer.threads=1", "trainer.enable_progress_bar=false", "trainer.checkpoint_seconds=1"),
 ]
 ON_SLURM = ["launcher=slurm", "launcher.partition=short", "launcher.timeout_min=20", "launcher.mem_gb=1", "launcher.cpus=1"]
