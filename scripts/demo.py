@@ -34,7 +34,7 @@ def main(output_dir: str = "outputs", *options: str) -> int:
     where, start = f"paths.output_dir={output_dir}", time.monotonic()
     artifact = load("flow_main")
     seeds, grid = artifact.scale("demo").seeds, f"{len(artifact.data)} targets x {len(artifact.series)} distances"
-    print(f"{artifact.caption}, small: {grid} x {seeds} seeds; under a minute on two cores", flush=True)
+    print(f"{artifact.caption}, small: {grid} x {seeds} seeds; about a minute on two cores", flush=True)
     with contextlib.redirect_stdout(Progress()):
         code = aswd(["reproduce", "flow_main", "--scale", "demo", "launcher=pool", "trainer.enable_progress_bar=false", where, *options])
     if code:
