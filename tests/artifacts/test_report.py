@@ -7,6 +7,7 @@ import shlex
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -193,6 +194,15 @@ def test_what_is_damaged_is_left_out_with_a_sentence(tmp_path, capsys):
     assert "-99" not in text
     with pytest.raises(UserError, match=r"there is no artifact in .* yet"):
         report(tmp_path / "nowhere")
+
+
+def test_the_published_page_is_made_from_the_results_that_are_kept(tmp_path):
+    kept = Path(__file__).parents[2] / "docs" / "results"
+    assert main(["report", "--from", str(kept), f"paths.output_dir={tmp_path}"]) == 0
+    page = (tmp_path / "report" / "report.md").read_text()
+    names = {path.name.partition(".")[0] for path in kept.glob("*.csv.gz")}
+    assert len(names) > 4
+    assert all(f"aswd reproduce {name.partition('_paper')[0]} " in page for name in names)
 
 
 def test_the_report_from_files_of_results_is_the_one_from_the_runs(tmp_path, known):

@@ -130,7 +130,7 @@ def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any
     sections, parts = [], dict[tuple, dict[Path, tuple[dict[str, Any], list[Numbers]]]]()
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         summary, cells = read_results(path)
-        missing = [name for name in NEEDED if name not in summary and name not in ("verdicts", "no_verdict", "runs", "of")]
+        missing = [name for name in NEEDED if name not in summary and name not in ("task", "verdicts", "no_verdict", "runs", "of")]
         if missing:
             raise UserError(f"{path} is not a file of results of aswd reproduce: {missing[0]} is missing")
         setting = *(summary[name] for name in ("artifact", "reading", "scale")), json.dumps(summary["changes"], sort_keys=True)
@@ -139,6 +139,7 @@ def _judged_anew(folder: Path, config_dirs: Sequence[str]) -> list[dict[str, Any
         path = next(iter(files))
         summary, cells = merge_results(files)
         artifact = load(summary["artifact"], config_dirs)
+        summary["task"] = artifact.task  # files of before have none
         frame = tables.table(artifact, cells)
         made = {
             "figure": None,
