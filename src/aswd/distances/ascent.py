@@ -33,7 +33,8 @@ def suits_ascent(distance: SlicedDistance, problem: Problem) -> bool:
         distance.maximised == "projection"
         and type(projection) in (Augmented, NonInjective)
         and type(distance.directions) is Uniform
-        and type(penalty) in (type(None), NormPenalty)
+        and projection.activation in kernel.ACTIVATIONS
+        and (penalty is None or (type(penalty) is NormPenalty and penalty.penalty_form in kernel.PENALTY_FORMS))
         and type(distance.aggregation) is Mean
         and type(distance.slice_cost) is Sorted
         and type(distance.maximiser) is Maximiser
@@ -41,8 +42,7 @@ def suits_ascent(distance: SlicedDistance, problem: Problem) -> bool:
     if not parts:
         return False
     plan = quantile_plan(problem.n, problem.m, problem.x_weights, problem.y_weights, device=problem.x.device, dtype=problem.x.dtype)
-    width = projection.direction_dim(problem.dim)
-    return width <= kernel.MAX_DIM and suits_kernel(projection, problem.x, problem.x.new_empty(0, 0, width), plan)
+    return suits_kernel(projection, problem.x, problem.x.new_empty(0, 0, projection.direction_dim(problem.dim)), plan)
 
 
 def ascend(

@@ -23,8 +23,8 @@ _FEW_UNITS = 16  # that there may be, if the gradients of more would take more t
 _PARTS = 1 << 22  # numbers in the gradients of units that are held at a time
 
 _FILE = Path(__file__).with_name("native") / "rows.so"
-ACTIVATIONS = ("none", "relu", "leaky_relu", "tanh")  # of the layer in :func:`ascend`
-PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")
+ACTIVATIONS = ("none", "relu", "leaky_relu", "tanh")  # that :func:`ascend` knows, in the order of native/ascent.inl
+PENALTY_FORMS = ("mean_norm", "moment", "algorithm1")  # likewise
 _INTERFACE = 5  # of native/rows.cpp: a library of another version is not used
 _register_bytes = 0  # width of the registers; 0: the kernel chooses. Tests set it
 

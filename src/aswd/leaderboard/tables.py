@@ -101,9 +101,8 @@ def overview(ranks: Ranks, results: Sequence[Results], costs: Costs, choices: li
     A value is the geometric mean over the settings of the median over the seeds; a step is in seconds of ``swd``'s, the geometric mean over
     the disciplines.
     """
-    names, order = [each.discipline.name for each in results], ranks.order()
-    order += [method for each in results for method in each.methods if method not in order]
-    order = list(dict.fromkeys(order))
+    names = [each.discipline.name for each in results]
+    order = list(dict.fromkeys([*ranks.order(), *(method for each in results for method in each.methods)]))
 
     def rank_of(name: str, method: str) -> str:
         found = ranks.table[name].get(method)
