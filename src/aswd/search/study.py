@@ -55,7 +55,7 @@ class Search:
         return [*self.line.overrides, *(f"{option}={value}" for option, value in values.items()), f"replicas={self.seeds}"]
 
     def check(self) -> RunConfig:
-        """Compose every axis at its ends before any work; returns one of the runs.
+        """Compose both ends of every axis before any work; returns one of the runs.
 
         Raises:
             UserError: an option that does not exist, or a value that it does not take.
